@@ -1,4 +1,4 @@
-//! Appends objects to an existing file, and keeps those that its manifest has.
+//! Appends objects to an existing file. The objects in its manifest are kept.
 
 use super::append_base::AppendBase;
 use super::options::{Summary, WriterOptions};
@@ -16,31 +16,31 @@ use crate::sink::held_file::{HeldFile, ReplacingSink};
 use crate::sink::ByteSink;
 use std::path::Path;
 
-/// How often a file that is replaced meanwhile is opened.
+/// How often to open the file again if it is replaced meanwhile.
 const MAX_LOOKS: u32 = 16;
 
-/// A file that is to be appended to.
+/// A file that will be appended to.
 pub(crate) struct ToAppend {
     file: Box<File>,
-    /// Its handle for writing, with the lock, or the error. The error only matters if the file can be
-    /// appended to.
+    /// Its handle for writing, which has the lock, or the error. The error only matters if the file's
+    /// container allows appending.
     held: Result<HeldFile>,
 }
 
 impl Writer {
-    /// A writer that appends objects to the file at `path`, if its container allows that.
+    /// Makes a writer that appends objects to the file at `path`, if the file's container allows that.
     pub fn append(path: impl AsRef<Path>, options: &WriterOptions) -> Result<Writer> {
         let path = path.as_ref();
         Writer::append_to(Writer::open_to_append(path)?, path, options)
     }
 
-    /// The file at `path`, for [`Writer::append_to`].
+    /// Opens the file at `path` for [`Writer::append_to`].
     pub(crate) fn open_to_append(path: &Path) -> Result<ToAppend> {
         check_is_one_file(path).map_err(|e| e.within(format_args!("{}", path.display())))?;
-        // No mapping: the file is about to change.
+        // The file is not mapped, because it will change.
         let open = OpenOptions { mode: Mode::Read, max_objects: u64::MAX, ..OpenOptions::default() };
         for _ in 0..MAX_LOOKS {
-            // It is locked before it is looked at, so that no other writer changes it in between.
+            // Lock the file before reading it, so that no other writer changes it in between.
             let held = match HeldFile::open(path, Access::ReadWrite) {
                 Err(e) if e.cause() == Cause::Busy => {
                     return Err(e.within(format_args!("{}", path.display())))
@@ -75,7 +75,7 @@ impl Writer {
                 "a file of {name} cannot be appended to or edited; copy it to a new one"
             ));
         };
-        // The end decides whether the file gets this version.
+        // At the end, the writer decides whether the file gets this version.
         let options = WriterOptions { version, ..options.clone() }.resolved()?;
         options.check()?;
         if options.canonical {
@@ -90,7 +90,7 @@ impl Writer {
             .map_err(|_| fail!(Unsupported, "the manifest does not fit this process's address space"))?;
         let mut manifest = AlignedBuffer::zeroed(size)?;
         part.source().read_at(range.start, manifest.as_mut_slice())?;
-        let end = part.frame().file_size; // its shards are no part of it
+        let end = part.frame().file_size; // without the file's shards
         let sink: Box<dyn ByteSink> = if container::capabilities(version).old_ends_stay {
             try_box(AppendSink::over(held?, range.start..end, None, options.durable)?)?
         } else if AppendRecord::fits_before(range.start) {
@@ -112,30 +112,30 @@ impl Writer {
         let bytes = container::extend(encoded, old, &self.manifest, &self.attributes, &base.edits)?;
         let frame = container::frame_of(self.options.version, self.position, &bytes)?;
         let (objects, components) = check_combined(&frame, &bytes)?;
-        drop(base); // where a file that is open cannot be replaced, it is to be closed by then
+        drop(base); // on some systems an open file cannot be replaced, so close it now
         self.write_end(&frame, &bytes)?;
         Ok(self.summary(objects, components))
     }
 }
 
-/// Checks that the whole manifest can be decoded; returns how many objects and components it has.
+/// Checks that the whole manifest can be decoded. Returns how many objects and components it has.
 fn check_combined(frame: &Frame, bytes: &[u8]) -> Result<(u64, u64)> {
     let manifest = container::decode_encoded(frame, bytes)?.into_inner();
     Ok((manifest.objects.len() as u64, manifest.components.len() as u64))
 }
 
-/// The record of an append to `file`, whose manifest begins at `start` and is `manifest`.
+/// The record of an append to `file`, whose manifest is `manifest` and begins at `start`.
 fn head_record(file: &FilePart, start: u64, manifest: &[u8]) -> Result<HeadRecord> {
     let record = AppendRecord::of(start, manifest);
     let mut before = [0; AppendRecord::SIZE];
     if record_of(file.source())?.is_none() {
         file.source().read_at(AppendRecord::OFFSET, &mut before)?;
-    } // else the record belongs to an append that was killed before it wrote anything, and is not restored
+    } // otherwise the record is from an append that was killed before it wrote anything; it is not restored
     Ok(HeadRecord { offset: AppendRecord::OFFSET, bytes: record.to_bytes(), before })
 }
 
-/// A file without data has no space for a record, and all of its bytes are its manifest, which is written
-/// anew. So it is replaced by a new file, with padding up to the old end.
+/// A file without data has no space for a record. It consists of its manifest, which is written anew. So the
+/// file is replaced by a new one, with padding up to the old end.
 fn new_file(path: &Path, version: Version, old_end: u64, durable: bool) -> Result<FileSink> {
     const ZEROS: [u8; 4096] = [0; 4096];
     let mut sink = FileSink::create(path, durable)?;
@@ -166,7 +166,7 @@ mod tests {
         writer.finish().unwrap();
     }
 
-    /// A file of the same size has its manifest at the same place.
+    /// A file with the same size may have its manifest at the same position.
     #[test]
     fn what_took_the_place_of_a_file_is_not_appended_to() {
         let name = |ending: &str| {

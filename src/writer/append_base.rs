@@ -1,4 +1,4 @@
-//! A file that is appended to, and the edits of its objects.
+//! The file that is appended to, and the edits of its objects.
 
 use crate::container::{ObjectEdit, ObjectEdits};
 use crate::error::{fail, Result};
@@ -12,13 +12,13 @@ use std::hash::BuildHasher;
 
 /// The file that is appended to.
 pub struct AppendBase {
-    /// On the heap, as a writer is moved about on the stack.
+    /// On the heap, because a writer is moved on the stack.
     pub(super) file: Box<File>,
     /// Its encoded manifest.
     pub(super) manifest: AlignedBuffer,
     /// The edits of its objects.
     pub(super) edits: ObjectEdits,
-    /// Objects that have another name, by that name.
+    /// The renamed objects, by their new names.
     renamed: HashTable<u32>,
     hasher: SeedableRandomState,
 }
@@ -34,12 +34,12 @@ impl AppendBase {
         &self.file
     }
 
-    /// Whether an object of it has that name now.
+    /// Whether the file has an object that currently has this name.
     pub fn has(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
 
-    /// The position of the object that has that name now.
+    /// The position of the object that currently has this name.
     pub fn find(&self, name: &str) -> Option<usize> {
         let renamed = self.renamed.find(self.hash(name), |at| new_name(&self.edits, *at) == name);
         let keeps_its_name =
@@ -50,7 +50,7 @@ impl AppendBase {
         }
     }
 
-    /// The edit of the object at that position, and the attributes that the file has of it.
+    /// The edit of the object at this position, and the attributes that the object has in the file.
     pub fn edit(&mut self, at: usize) -> Result<(&mut ObjectEdit, Option<Value<'_>>)> {
         let manifest = self.file.manifest();
         self.edits.reserve(at, manifest.objects.len())?;
@@ -59,14 +59,14 @@ impl AppendBase {
         Ok((edit, old))
     }
 
-    /// Removes the object at that position.
+    /// Removes the object at this position.
     pub fn remove(&mut self, at: usize) -> Result<()> {
         self.edit(at)?.0.is_removed = true;
         self.forget_new_name(at);
         Ok(())
     }
 
-    /// Gives the object at that position another name, which no object has.
+    /// Renames the object at this position. No other object has the new name.
     pub fn rename(&mut self, at: usize, name: &str) -> Result<()> {
         let (hash, name, number) = (self.hash(name), owned_text(name)?, table_position(at)?);
         self.edit(at)?;
@@ -94,7 +94,7 @@ impl AppendBase {
     }
 }
 
-/// The new name of an object that has one.
+/// The new name of a renamed object.
 fn new_name(edits: &ObjectEdits, at: u32) -> &str {
     edits.get(at as usize).and_then(|edit| edit.name.as_deref()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Attributes of the file and of its objects, and what else is changed of objects that the file has.
+//! Attributes of the file and its objects, and other edits of existing objects.
 
 use super::append_base::{owned_text, AppendBase};
 use super::copy_plan::{Agree, Losses};
@@ -18,7 +18,7 @@ impl Writer {
         set_pair(&mut self.attributes.set, key, value)
     }
 
-    /// Sets all attributes of the file at once; keys may be of any kind.
+    /// Replaces all attributes of the file. Keys may have any kind.
     pub fn set_attributes(&mut self, attributes: Attributes) -> Result<()> {
         self.check_not_closed()?;
         self.capabilities().check_all_file_attributes(&attributes)?;
@@ -28,8 +28,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Sets all attributes of the file at once, without those that the file cannot have and that may be left
-    /// out.
+    /// Replaces all attributes of the file. If `agree` allows it, leaves out those that the file cannot have.
     pub fn set_attributes_agreed(&mut self, attributes: Attributes, agree: &mut Agree<'_>) -> Result<()> {
         let to = self.capabilities();
         let kept = Losses::new(agree)
@@ -37,19 +36,19 @@ impl Writer {
         self.set_attributes(kept)
     }
 
-    /// Sets all attributes of the file to those of an open file, and to what that says beside them.
+    /// Replaces all attributes of the file by those of an open file, including its origin.
     pub fn copy_attributes(&mut self, file: &File) -> Result<()> {
         self.set_attributes(file.attributes_to_copy()?)
     }
 
-    /// Takes an attribute of the file away.
+    /// Removes an attribute of the file.
     pub fn remove_attribute(&mut self, key: &str) -> Result<()> {
         self.check_not_closed()?;
         let old = self.append_base.as_ref().and_then(|base| base.file().attributes());
         remove_key(&mut self.attributes, old, key)
     }
 
-    /// Takes an attribute of the object that is open away.
+    /// Removes an attribute of the open object.
     pub fn remove_object_attribute(&mut self, key: &str) -> Result<()> {
         match &mut self.state {
             Phase::Object { attributes, .. } => remove_pair(attributes, key),
@@ -58,7 +57,7 @@ impl Writer {
         }
     }
 
-    /// Sets an attribute of the object that is open.
+    /// Sets an attribute of the open object.
     pub fn set_object_attribute(&mut self, key: &str, value: Value<'_>) -> Result<()> {
         let to = self.capabilities();
         self.canonical.check_attribute_key(key)?;
@@ -73,16 +72,16 @@ impl Writer {
     }
 }
 
-/// Changes of the objects that a file has to which is appended. They are in the manifest that `finish`
-/// writes; until then the file is as it was.
+/// Edits of existing objects of a file that is appended to. `finish` writes them with the manifest; until
+/// then the file does not change.
 impl Writer {
-    /// Takes an object away. Its bytes stay where they are, and nothing says what they are.
+    /// Removes an object. Its bytes stay in the file as padding.
     pub fn remove_object(&mut self, name: &str) -> Result<()> {
         let at = self.object_to_edit(name)?;
         self.edited_base()?.remove(at)
     }
 
-    /// Gives an object another name, which no object has.
+    /// Renames an object. No other object has the new name.
     pub fn rename_object(&mut self, name: &str, new_name: &str) -> Result<()> {
         let at = self.object_to_edit(name)?;
         let in_object = |e: Error| e.within(format_args!("object {new_name:?}"));
@@ -93,7 +92,7 @@ impl Writer {
         self.edited_base()?.rename(at, new_name)
     }
 
-    /// Sets an attribute of an object that was there before this writer.
+    /// Sets an attribute of an object that the file had before this writer.
     pub fn set_attribute_of(&mut self, object: &str, key: &str, value: Value<'_>) -> Result<()> {
         let at = self.object_to_edit(object)?;
         self.capabilities().check_attribute(Some(key), value)?;
@@ -102,14 +101,14 @@ impl Writer {
             .map_err(|e| e.within(format_args!("object {object:?}")))
     }
 
-    /// Takes an attribute of such an object away.
+    /// Removes an attribute of an object that the file had before this writer.
     pub fn remove_attribute_of(&mut self, object: &str, key: &str) -> Result<()> {
         let at = self.object_to_edit(object)?;
         let (edit, old) = self.edited_base()?.edit(at)?;
         remove_key(&mut edit.attributes, old, key).map_err(|e| e.within(format_args!("object {object:?}")))
     }
 
-    /// The position in the file of an object that was there before this writer.
+    /// The position of an object that the file had before this writer.
     fn object_to_edit(&self, name: &str) -> Result<usize> {
         self.check_idle()?;
         match self.append_base.as_ref().and_then(|base| base.find(name)) {
@@ -127,13 +126,13 @@ impl Writer {
     }
 }
 
-/// Sets an attribute; one of the same key is replaced.
+/// Sets an attribute, or replaces the attribute with the same key.
 fn set_pair(attributes: &mut Attributes, key: &str, value: Value<'_>) -> Result<()> {
     value::check_writable(value).map_err(|e| e.within(format_args!("attribute {key:?}")))?;
     attributes.set(key, value)
 }
 
-/// Takes an attribute out; the others keep their order.
+/// Removes an attribute; the others keep their order.
 fn remove_pair(attributes: &mut Attributes, key: &str) -> Result<()> {
     match attributes.remove(key) {
         true => Ok(()),
@@ -141,7 +140,7 @@ fn remove_pair(attributes: &mut Attributes, key: &str) -> Result<()> {
     }
 }
 
-/// Removes a key from the new attributes and from the existing ones, `old`.
+/// Removes a key from the new attributes, and from `old`, the existing ones.
 fn remove_key(edits: &mut AttributeEdits, old: Option<Value<'_>>, key: &str) -> Result<()> {
     let is_removed = edits.removed.iter().any(|removed| removed == key);
     let is_there = !is_removed && old.is_some_and(|map| map.get(key).is_some());
@@ -156,7 +155,7 @@ fn remove_key(edits: &mut AttributeEdits, old: Option<Value<'_>>, key: &str) -> 
     }
 }
 
-/// Attributes that came all at once: no key twice, nothing that no reader takes.
+/// Checks attributes that were set all at once: no key occurs twice, and readers accept all values.
 pub(super) fn check_attributes(attributes: &Attributes) -> Result<()> {
     for (key, value) in attributes.iter() {
         value::check_writable(key).and_then(|()| value::check_writable(value))?;

@@ -1,14 +1,14 @@
 //! Fast paths for many objects of one component in one call.
 //!
-//! **Hashes on other threads.** Other threads than the writing one compute the SHA-256 of a batch's objects,
-//! one thread for each object. SHA-256 is limited by one processor, so a batch is faster with several: with
-//! two processors 2 GiB take 1.6x the time of writing alone, against 2.5x with one object after the other. It
-//! does not apply to one object, whose hash cannot be shared, to less than 1 MiB together, to a CRC, which is
-//! faster than memory, or with one thread.
+//! **Hashes on other threads.** While one thread writes, other threads compute the SHA-256 of a batch's
+//! objects, each thread for one object at a time. One processor limits SHA-256, so several make a batch
+//! faster: with two, 2 GiB take 1.6x the time of writing alone; object by object it is 2.5x. This does not
+//! apply to a single object, to less than 1 MiB in all, to a CRC, which is faster than memory, or with one
+//! thread.
 //!
-//! **Frames in parallel.** The frames of several objects are compressed in parallel, however small each
-//! object is. With one object after the other, all threads but one would be idle if each has a frame or few.
-//! It is not for a single object, whose own frames are compressed in parallel anyway.
+//! **Frames in parallel.** The frames of several objects are compressed in parallel, even if each object is
+//! small. Object by object, most threads would be idle if an object has only few frames. This does not apply
+//! to a single object, because its own frames are compressed in parallel anyway.
 
 use super::description::Describe;
 use super::frames::Inputs;
@@ -23,7 +23,7 @@ use crate::model::manifest::{Object, RareNames};
 use crate::sink::direct_sink::WRITE_BUFFERS;
 use crate::threads;
 
-/// Bytes that a thread takes to hash at a time, at least.
+/// The least number of bytes that a thread takes to hash at a time.
 const HASH_PORTION: usize = 64 << 10;
 
 /// How many threads hash while the calling thread writes.
@@ -35,12 +35,12 @@ pub fn threads_to_hash(options: &WriterOptions, run: &[impl Describe]) -> usize 
         return 0;
     }
     let threads = threads::count(options.threads);
-    // A durable file may take bytes from several threads, too.
+    // A durable file may be written by several threads, too.
     let writing = if options.durable { WRITE_BUFFERS } else { 1 };
     threads.saturating_sub(writing).max(1).min(threads.saturating_sub(1)).min(pays)
 }
 
-/// Writes raw objects while this many other threads hash.
+/// Writes raw objects while `threads` other threads hash.
 pub fn write_with_offloaded_hashes<D: Describe>(
     writer: &mut Writer,
     run: &[D],
@@ -102,7 +102,7 @@ pub fn compress_in_parallel<D: Describe>(writer: &mut Writer, codec: Codec, run:
             }
         };
         if !(data_of(object).is_empty() && codec.has_table()) {
-            writer.store_frame(codec, frame)?; // a seek table has no empty frame
+            writer.store_frame(codec, frame)?; // a seek table has no entry for an empty frame
         }
         match left.saturating_sub(1) {
             0 => {
@@ -117,7 +117,7 @@ pub fn compress_in_parallel<D: Describe>(writer: &mut Writer, codec: Codec, run:
     })
 }
 
-/// Opens the component of an object whose frames come from other threads.
+/// Opens the component of an object whose frames other threads compress.
 fn begin_compressed(writer: &mut Writer, object: &impl Describe) -> Result<Object> {
     let whole = object.describe();
     let entry = writer.whole_object(&whole)?;
@@ -138,24 +138,24 @@ fn data_of(object: &impl Describe) -> &[u8] {
     object.describe().components.first().map_or(&[], |(_, data)| data)
 }
 
-/// The same, if another thread computes their digest.
+/// The bytes of an object's only component, if another thread has to compute their digest.
 fn data_to_hash(object: &impl Describe, default: Option<Algorithm>) -> Option<&[u8]> {
     let (spec, data) = object.describe().components.first()?;
     (spec.digest.unwrap_or(default) == Some(Algorithm::Sha256)).then_some(data)
 }
 
-/// What is not hashed yet, and where the digests go.
+/// Objects that are not hashed yet, and where their digests go.
 type PendingHashes<'w, D> = (&'w [D], &'w mut [Option<Digest>]);
 
-/// Objects whose digests are computed on any number of threads.
+/// Objects whose digests several threads compute.
 struct HashQueue<'w, D> {
     rest: Mutex<PendingHashes<'w, D>>,
-    /// The digest of requests that do not choose one.
+    /// The digest for requests that do not choose one.
     default: Option<Algorithm>,
 }
 
 impl<'w, D: Describe> HashQueue<'w, D> {
-    /// Takes the next objects, at least this many bytes together.
+    /// Takes the next objects: at least `least` bytes in all.
     fn take(&self, least: usize) -> Option<PendingHashes<'w, D>> {
         let mut rest = self.rest.lock();
         let (objects, digests) = std::mem::take(&mut *rest);
@@ -171,7 +171,7 @@ impl<'w, D: Describe> HashQueue<'w, D> {
         (!now.is_empty()).then_some((now, places))
     }
 
-    /// Hashes until nothing is left.
+    /// Hashes until no object is left.
     fn run(&self) {
         while let Some((objects, digests)) = self.take(HASH_PORTION) {
             for (object, digest) in objects.iter().zip(digests) {
@@ -181,7 +181,7 @@ impl<'w, D: Describe> HashQueue<'w, D> {
         }
     }
 
-    /// Drops what is not hashed yet.
+    /// Drops the objects that are not hashed yet.
     fn stop(&self) {
         *self.rest.lock() = Default::default();
     }

@@ -1,5 +1,5 @@
-//! One component at a time: aligned, encoded and hashed on the way to the sink, so that a component
-//! may be larger than memory.
+//! Writes one component at a time. It is aligned, encoded and hashed on its way to the sink, so it may be
+//! larger than memory.
 
 use super::description::{
     check_final_size, check_type, expected_size, known, ComponentSpec, LogicalSpec, NAME_LIMIT,
@@ -15,13 +15,13 @@ use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, LogicalType, RareNames, TextId};
 use crate::threads;
 
-/// An encoding that this version does not know has no codec.
+/// The error for an encoding that this version does not know and so has no codec for.
 #[cold]
 pub(super) fn unwritable_encoding() -> Error {
     fail!(InvalidArgument, "this encoding cannot be written")
 }
 
-/// The manifest's entry for a component, without what only its bytes give.
+/// The manifest entry of a component, without the fields that follow from its bytes.
 pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<(Component, RareNames)> {
     let to = writer.capabilities();
     let mut rare = RareNames::default();
@@ -38,7 +38,7 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
                 ));
             }
             match logical.is_block_type() {
-                true => LogicalType::Absent, // the format says it
+                true => LogicalType::Absent, // the format gives the type
                 false => {
                     to.check_logical(Some(logical), logical.name())?;
                     LogicalType::Known(logical)
@@ -71,12 +71,12 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
 }
 
 impl Writer {
-    /// Opens a component of the open object, to be given its bytes by [`Writer::data`].
+    /// Opens a component of the open object. [`Writer::data`] adds its bytes.
     pub fn component(&mut self, spec: &ComponentSpec<'_>) -> Result<()> {
         self.open_component(spec, spec.size, true, self.canonical.content_of_stream())
     }
 
-    /// Writes a component of the open object whole.
+    /// Writes a whole component of the open object.
     pub fn component_whole(&mut self, spec: &ComponentSpec<'_>, data: &[u8]) -> Result<()> {
         let object = self.open_object()?;
         let shape = self.manifest.shape(&object);
@@ -97,7 +97,7 @@ impl Writer {
         streamed: bool,
         content: Content,
     ) -> Result<()> {
-        // All checks come before the component that is open ends.
+        // Check everything before the open component ends.
         let expected = self.check_component(spec, size)?;
         if self.component.is_some() {
             self.try_entry(spec)?;
@@ -115,7 +115,7 @@ impl Writer {
         self.start_component(entry, rare, algorithm, expected, streamed, content)
     }
 
-    /// Checks the bytes of a component that come in one call, before anything of it is written.
+    /// Checks the bytes of a component that is given in one call, before any of it is written.
     fn check_whole(&mut self, spec: &ComponentSpec<'_>, data: &[u8]) -> Result<()> {
         let is_open = u32::from(self.component.is_some());
         let Phase::Object { entry: object, contents: Some(contents), .. } = &mut self.state else {
@@ -126,7 +126,7 @@ impl Writer {
         contents.check_whole((at, spec.role), spec.dtype, known(spec.logical), shape, data)
     }
 
-    /// Prepares the check of bytes that come in pieces.
+    /// Prepares the check of bytes that are given in pieces.
     fn begin_contents(&mut self, role: &str, entry: &Component) {
         let Phase::Object { entry: object, contents: Some(contents), .. } = &mut self.state else { return };
         let shape = self.manifest.shape(object);
@@ -140,7 +140,7 @@ impl Writer {
         asked.max(self.capabilities().alignment)
     }
 
-    /// Pads the file up to where a component begins, and opens it.
+    /// Pads the file up to the start of a component, and opens the component.
     pub(super) fn start_component(
         &mut self,
         mut entry: Component,
@@ -176,7 +176,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Checks that the open object can have such a component; returns its size, if it is known.
+    /// Checks that the open object can have this component. Returns the component's size, if it is known.
     pub(super) fn check_component(&self, spec: &ComponentSpec<'_>, size: Option<u64>) -> Result<Option<u64>> {
         let object = self.open_object()?;
         let open = self.component.as_ref().map(|c| self.manifest.texts.get(c.entry.role));
@@ -197,7 +197,7 @@ impl Writer {
         Ok(by_shape.or(size))
     }
 
-    /// Checks that a component's entry can be made: makes it, and drops it.
+    /// Checks that a component's entry can be made, by making and dropping it.
     pub(super) fn try_entry(&mut self, spec: &ComponentSpec<'_>) -> Result<()> {
         let checkpoint = self.manifest.checkpoint();
         let made = component_entry(self, spec);
@@ -229,7 +229,7 @@ impl Writer {
         self.feed(data)
     }
 
-    /// Takes bytes in the host's order, after the checks.
+    /// Adds bytes in the host's order, after the checks.
     pub(super) fn feed(&mut self, data: &[u8]) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Err(fail!(Internal, "no component")) };
         open.bytes_in = open.bytes_in.saturating_add(data.len() as u64);
@@ -242,7 +242,7 @@ impl Writer {
         self.poison_on_error(outcome)
     }
 
-    /// Poisons the writer after a failure while bytes are written, which leaves half a component behind.
+    /// Poisons the writer if writing bytes failed, because then the file has half a component.
     fn poison_on_error(&mut self, outcome: Result<()>) -> Result<()> {
         outcome.map_err(|e| if self.is_open() { self.poison(e) } else { e })
     }
@@ -262,7 +262,8 @@ impl Writer {
         }
         open.hash_decoded(data);
         let frame = usize::try_from(self.options.frame_size).unwrap_or(usize::MAX);
-        // Complete the frame that was begun, then compress whole frames out of `data`, then keep the rest.
+        // Complete the frame that was started. Then compress whole frames from `data` directly, and keep the
+        // rest.
         if !open.pending.is_empty() {
             let space = frame.saturating_sub(open.pending.len()).min(data.len());
             let (now, later) = data.split_at_checked(space).unwrap_or_default();
@@ -309,7 +310,7 @@ impl Writer {
         self.finish_component()
     }
 
-    /// Puts the component that was open into the manifest; all of its bytes are stored.
+    /// Adds the open component to the manifest. All of its bytes are stored.
     pub(super) fn finish_component(&mut self) -> Result<()> {
         self.store_table()?;
         let Some(open) = self.component.take() else { return Ok(()) };
@@ -352,14 +353,14 @@ impl Writer {
         Ok(())
     }
 
-    /// Compresses in parallel, and gives each frame in order to `put`.
+    /// Compresses in parallel, and calls `put` with each frame in order.
     pub(super) fn compress_all(
         &mut self,
         codec: Codec,
         inputs: Inputs<'_, '_>,
         mut put: impl FnMut(&mut Writer, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        /// Below, starting a thread costs more than it saves.
+        /// For fewer bytes, starting a thread costs more than it saves.
         const MIN_THREADED: usize = 128 << 10;
         let many = inputs.max_size.saturating_mul(inputs.count) >= MIN_THREADED;
         let threads = if many { threads::count(self.options.threads).min(inputs.count) } else { 1 };
@@ -373,8 +374,8 @@ impl Writer {
         outcome
     }
 
-    /// Compresses the pending bytes to the last frame. An empty component has one, unless a seek table
-    /// follows.
+    /// Compresses the pending bytes into the last frame. An empty component has one empty frame, unless a
+    /// seek table follows.
     pub(super) fn finish_frames(&mut self) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Ok(()) };
         let codec = match open.coding()? {
@@ -392,7 +393,7 @@ impl Writer {
         self.store_frame(codec, &frame)
     }
 
-    /// Stores a frame, and keeps its size if a seek table will follow.
+    /// Stores a frame. Keeps its size if a seek table will follow.
     pub(super) fn store_frame(&mut self, codec: Codec, frame: &[u8]) -> Result<()> {
         if let Some(open) = self.component.as_mut().filter(|_| codec.has_table()) {
             let size = u32::try_from(frame.len());
@@ -423,17 +424,17 @@ impl OpenComponent {
         }
     }
 
-    /// Whether the digest covers stored bytes; without compression these are the decoded ones.
+    /// Whether the digest covers stored bytes. Without compression, they are the same as the decoded ones.
     pub(super) fn hashes_stored(&self) -> bool {
         self.hashes == DigestOf::Stored || !self.entry.encoding.is_compressed()
     }
 
-    /// How its bytes are encoded.
+    /// The coding of its bytes.
     pub(super) fn coding(&self) -> Result<Coding> {
         Coding::of(self.entry.encoding).ok_or_else(unwritable_encoding)
     }
 
-    /// Swaps whole elements to little-endian; the bytes of an incomplete one are kept.
+    /// Swaps whole elements to little-endian. Keeps the bytes of an incomplete element.
     fn swap_bytes(&mut self, data: &[u8]) -> Result<Vec<u8>> {
         let width = self.entry.width();
         swap_whole(&mut self.partial, data, width)

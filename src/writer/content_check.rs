@@ -1,6 +1,5 @@
-//! Checks what the components of an object hold, as their bytes come: whole or in pieces, one component after
-//! the other in any order. The rules are those of [`crate::container::contents`], which verification asks,
-//! too.
+//! Checks the content of an object's components while their bytes come: whole or in pieces, the components in
+//! any order. Verification uses the same rules, [`crate::container::contents`].
 
 use crate::container::contents::{ElementCheck, Positions};
 use crate::container::Capabilities;
@@ -9,25 +8,26 @@ use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Encoding, Format, Manifest, Object};
 use crate::model::structure::{each_index, Cells, IndexCheck, RowOrder};
 
-/// What is known of the components of one object.
+/// What is known about the components of one object.
 pub struct ContentCheck {
     to: &'static Capabilities,
     format: Format,
     current: Current,
     rows: Rows,
-    /// The bytes of the coordinates, and their dtype. They can only be checked when their number is known.
+    /// The bytes of the coordinates, and their dtype. They can only be checked once their number is known.
     coords: (Vec<u8>, Option<Dtype>),
-    /// Components whose elements share bytes: position within the object, last byte and its position.
+    /// For components with several elements in a byte: position in the object, offset and value of the last
+    /// byte.
     last_bytes: Vec<(u32, u64, u8)>,
 }
 
-/// The component whose bytes are coming.
+/// The component whose bytes are currently coming.
 #[derive(Default)]
 struct Current {
     open: OpenCheck,
-    /// Bytes of an element that is not complete.
+    /// The bytes of an incomplete element.
     partial: Vec<u8>,
-    /// Elements before them.
+    /// The number of elements before these bytes.
     elements: u64,
 }
 
@@ -37,28 +37,29 @@ enum OpenCheck {
     #[default]
     None,
     Elements(ElementCheck),
-    /// Its elements share bytes, and their number is not known yet.
+    /// Several elements are in a byte, and the number of elements is not known yet.
     LastByte(u32),
     Pointers(Dtype),
     Columns(Dtype),
     Coordinates,
 }
 
-/// What is known of the rows of a sparse_csr object.
+/// What is known about the rows of a sparse_csr object.
 #[derive(Default)]
 struct Rows {
     columns: u64,
     count: u64,
-    /// All row pointers, if indices have to rise within a row.
+    /// All row pointers, if indices have to ascend within each row.
     pointers: Vec<u64>,
     last_pointer: u64,
     order: RowOrder,
-    /// The numbers of indices that are not above the one before them: rows have to begin there.
+    /// The positions of indices that are not greater than the index before. A row has to begin at each of
+    /// them.
     descents: Vec<u64>,
 }
 
 impl ContentCheck {
-    /// For an object of that shape.
+    /// Makes the check for an object with this shape.
     pub fn new(to: &'static Capabilities, format: Format, shape: &[u64]) -> ContentCheck {
         let at = |at: usize| shape.get(at).copied().unwrap_or(0);
         ContentCheck {
@@ -71,8 +72,7 @@ impl ContentCheck {
         }
     }
 
-    /// Begins with the bytes of a component, the one number `at` of the object. Returns whether it has to see
-    /// them.
+    /// Begins component number `at` of the object. Returns whether the check needs its bytes.
     pub fn begin(
         &mut self,
         (at, role): (u32, &str),
@@ -101,8 +101,7 @@ impl ContentCheck {
         !matches!(self.current.open, OpenCheck::None)
     }
 
-    /// Begins with a component and checks all of its bytes. If the outcome is an error, the component before
-    /// stays open.
+    /// Begins a component and checks all of its bytes. If this fails, the previous component stays open.
     pub fn check_whole(
         &mut self,
         place: (u32, &str),
@@ -116,8 +115,8 @@ impl ContentCheck {
         self.check(bytes, 0).inspect_err(|_| self.current = before)
     }
 
-    /// Checks the next bytes of the component, which are in the host's order. `base` is the position of the
-    /// first. If the outcome is an error, they count as not given.
+    /// Checks the next bytes of the component, in the host's order. `base` is the offset of the first. If
+    /// this fails, the bytes count as not given.
     pub fn check(&mut self, bytes: &[u8], base: u64) -> Result<()> {
         let checked = match self.current.open {
             OpenCheck::None => Ok(()),
@@ -137,7 +136,7 @@ impl ContentCheck {
         checked.map_err(|error| self.advise(error))
     }
 
-    /// Gives `body` whole elements and the number of the first.
+    /// Calls `body` with whole elements and the number of the first.
     fn for_whole(
         &mut self,
         bytes: &[u8],
@@ -167,7 +166,7 @@ impl ContentCheck {
                 if element.len() == width {
                     element.clear();
                 }
-                element.extend_from_slice(last); // there is room for an element
+                element.extend_from_slice(last); // `element` has space for a whole element
             }
             Err(_) => {
                 element.truncate(joined);
@@ -192,7 +191,7 @@ impl ContentCheck {
         Ok(())
     }
 
-    /// Checks, after all components, how they belong together. The manifest has their entries.
+    /// Checks, after all components, that they fit together. The manifest has their entries.
     pub fn end(&mut self, manifest: &Manifest, object: &Object) -> Result<()> {
         let parts = manifest.components(object);
         let find = |role: &str| parts.iter().find(|c| manifest.texts.get_bytes(c.role) == role.as_bytes());
@@ -205,7 +204,7 @@ impl ContentCheck {
         let shape = manifest.shape(object);
         let attributes = manifest.object_attributes(object);
         let positions = match self.to.check_parts(self.format, shape, attributes, &part) {
-            // The library cannot check what it cannot read; verification reports that, too.
+            // The library cannot check what it cannot read. Verification reports that, too.
             Err(error) if error.cause() == Cause::Unsupported => return Ok(()),
             outcome => outcome.map_err(|error| self.advise(error))?,
         };
@@ -250,7 +249,7 @@ impl ContentCheck {
         Ok(())
     }
 
-    /// The error with what to do about it, and with the rule as the container calls it.
+    /// Adds to an error what to do about it. Uses the rule's name in this container.
     fn advise(&self, error: Error) -> Error {
         advise(self.to, error)
     }
@@ -267,7 +266,7 @@ fn check_coordinates(dtype: Dtype, bytes: &[u8], shape: &[u64], nnz: u64, unique
     cells.check(shape)
 }
 
-/// The error of a check of contents, with what to do about it.
+/// Adds to an error of a content check what to do about it.
 pub fn advise(to: &Capabilities, error: Error) -> Error {
     let advice = match error.rule() {
         Some(Rule::BoolByte) => "write 0 for false and 1 for true",
@@ -289,7 +288,7 @@ pub fn advise(to: &Capabilities, error: Error) -> Error {
     }
 }
 
-/// What a call of [`Rows`] changes.
+/// The state that a call of [`Rows`] changes.
 #[derive(Clone, Copy)]
 struct RowsState {
     pointers: usize,
@@ -335,7 +334,7 @@ impl Rows {
             if !self.order.descends(column) {
                 return Ok(());
             }
-            // More places where a row has to begin than there are rows: the last one is wrong at least.
+            // If there are more such positions than rows, at least the last one is not the start of a row.
             if self.descents.len() as u64 >= self.count {
                 return Err(broken!(
                     Rule::CsrColumn,

@@ -1,8 +1,8 @@
-//! Copies objects of another file without changes: bytes, digests, attributes. Only components that the
-//! output's version cannot represent are decoded and encoded again.
+//! Copies objects of another file unchanged: bytes, digests, attributes. Components that the output's version
+//! cannot represent are decoded and encoded again.
 //!
-//! All checks run before the first byte goes to the sink: `plan` checks every component first, and decodes
-//! those that will be decoded.
+//! All checks run before the first byte goes to the sink. `plan` checks every component, and decodes those
+//! that will be encoded again.
 
 use super::copy_plan::{check_plans, plan_stored, Agree, Loss, Losses, Plan, Planner};
 use super::description::{attributes_of_format, MadeOf, ObjectSpec, Recode};
@@ -27,15 +27,15 @@ impl Writer {
         self.copy_as(object, name, &Recode::default())
     }
 
-    /// Copies an object of an open file under `name`; with another encoding or digest its bytes are
-    /// decoded and written anew, a chunk at a time.
+    /// Copies an object of an open file under `name`. If `recode` has another encoding or digest, decodes the
+    /// bytes and writes them again in chunks.
     pub fn copy_as(&mut self, object: Object<'_>, name: &str, recode: &Recode) -> Result<()> {
         let allow = self.options.allow_damaged;
         self.copy_agreed(object, name, recode, &mut |loss, _| allow && loss == Loss::Damage).map(drop)
     }
 
-    /// Copies an object as `copy_as` does, but leaves out what the file cannot represent, if `agree` allows
-    /// it. Returns whether the object was copied.
+    /// Like `copy_as`, but leaves out what the file cannot represent, if `agree` allows it. Returns whether
+    /// the object was copied.
     pub fn copy_agreed(
         &mut self,
         object: Object<'_>,
@@ -47,7 +47,7 @@ impl Writer {
         let (before, mut losses) = (self.position, Losses::new(agree));
         match self.copy_without(&object, name, recode, &mut losses) {
             Ok(()) => Ok(true),
-            // The source failed halfway, which no check before can rule out. Half an object in the file would
+            // The source failed in the middle, which no check can exclude. The half object in the file would
             // be padding that is not zero, so the writer is poisoned.
             Err(e) if self.position != before && self.is_open() => Err(self.poison(e)),
             Err(e) if self.position != before => Err(e),
@@ -95,7 +95,7 @@ impl Writer {
         self.push_open_object()
     }
 
-    /// Refuses, before anything is written, what the file cannot represent.
+    /// Refuses an object that the file cannot represent, before anything is written.
     fn check_copy(&self, object: &Object<'_>) -> Result<()> {
         let to = self.capabilities();
         let in_object = |e: Error| e.within(format_args!("object {}", Quoted(object.name_bytes())));
@@ -103,7 +103,7 @@ impl Writer {
         if matches!(object.format(), Format::Other(_)) && to.format(format).is_some() {
             return Err(in_object(gains_a_meaning(format)));
         }
-        // zTensor 2 opens an object that lacks a component, so a file of it may have one.
+        // A zTensor 2 file opens even if an object lacks a component, so such an object can be copied to one.
         let missing = |role: &&&str| !to.checks_objects() && object.component(role).is_none();
         if let Some(role) = object.format().required_roles().iter().find(missing) {
             return Err(in_object(
@@ -133,14 +133,14 @@ impl Writer {
         if component.dtype().is_none() && is_known_here {
             return Err(gains_a_meaning(dtype));
         }
-        // If the container has one name for dtype and type, the type's name would stand for the unknown
-        // dtype.
+        // If the container uses one name for dtype and type, it would replace the unknown dtype by the type's
+        // name.
         if !to.has_type_field() && component.dtype().is_none() && component.known_logical().is_some() {
             return Err(cannot_represent("dtype and type", dtype));
         }
         match component.logical() {
             LogicalType::Absent | LogicalType::SameAsDtype => {}
-            LogicalType::Known(logical) if logical.is_block_type() => {} // the format says it
+            LogicalType::Known(logical) if logical.is_block_type() => {} // the format gives the type
             LogicalType::Known(_) | LogicalType::Other => {
                 let logical = component.logical_name().unwrap_or_default();
                 if component.known_logical().is_none() && to.knows_type(logical, component.dtype()) {
@@ -164,7 +164,7 @@ impl Writer {
         }
     }
 
-    /// Refuses a component whose size is unknown, or whose byte order cannot be kept or changed.
+    /// Refuses a component of unknown size, and one whose byte order cannot be kept or changed.
     fn check_bytes(&self, object: &Object<'_>, component: &Component<'_>) -> Result<()> {
         if component.dtype().is_none() && !component.file_states_sizes() {
             let name = component.dtype_name();
@@ -181,10 +181,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Copies a component as it was planned, unless it was copied before and the file may share its bytes.
+    /// Copies a component as planned. If the same bytes were copied before and the file may share them,
+    /// shares them.
     fn copy_component(&mut self, plan: &Plan<'_>) -> Result<()> {
         self.damaged = self.damaged.saturating_add(u64::from(plan.is_damaged));
-        // The canonical form knows equal bytes by themselves.
+        // The canonical form finds equal bytes itself.
         let shares = !self.canonical.is_asked() && self.capabilities().shared_bytes == SharedBytes::All;
         let is_whole = plan.made_of != MadeOf::Numbers || plan.component.object().format().is_array();
         let place = plan.component.stored_place().filter(|_| shares && is_whole);
@@ -245,15 +246,15 @@ impl Writer {
     }
 }
 
-/// Objects whose bytes stay in other files, which become shards of the file that is written.
+/// Objects whose bytes stay in other files. These become shards of the written file.
 impl Writer {
-    /// Makes an open file a shard of the file that is written. Readers look for it by that name: as
-    /// `STEM-NAME.zt` next to `STEM.zt`. All of its bytes are read, for its own digests and for the new one.
+    /// Makes an open file a shard of the written file. Readers look for the shard as `STEM-NAME.zt` next to
+    /// `STEM.zt`. All of its bytes are read, to check its digests and to compute the new one.
     pub fn add_shard(&mut self, name: &str, file: &File) -> Result<()> {
         self.check_idle()?;
         let named = |e: Error| e.within(format_args!("shard {}", Quoted(name.as_bytes())));
         self.check_shard(name, file).map_err(named)?;
-        // The table of shards has a new digest of the whole file.
+        // The table of shards gets a new digest of the whole file.
         let mut components = file.objects().flat_map(|object| object.components());
         components.try_for_each(|component| component.check_source()).map_err(named)?;
         let mut hasher = Hasher::new(Algorithm::Xxh3);
@@ -282,7 +283,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The first shard that was made of that open file.
+    /// The first shard that was made from this open file.
     fn shard_of(&self, file: u64) -> Option<Position> {
         let found = self.shard_files.find(self.hasher.hash_one(file), |(other, _)| *other == file);
         found.map(|(_, at)| *at)
@@ -320,7 +321,7 @@ impl Writer {
         }
     }
 
-    /// Adds an object of a file that was made a shard, under `name`; its bytes stay where they are.
+    /// Adds an object of a file that was made a shard, under `name`. The object's bytes stay in the shard.
     pub fn link(&mut self, object: &Object<'_>, name: &str) -> Result<()> {
         self.check_idle()?;
         let shard = self.shard_of(object.file_number()).ok_or_else(|| {
@@ -333,7 +334,7 @@ impl Writer {
         linked.and_then(|()| self.end()).inspect_err(|_| self.discard_object())
     }
 
-    /// Adds the entries of all components; their content is checked as in a copy.
+    /// Adds the entries of all components. Their content is checked like in a copy.
     fn link_components(&mut self, shard: Position, object: &Object<'_>) -> Result<()> {
         let mut plans = Vec::new();
         plans.try_reserve_exact(object.components().len())?;
@@ -364,7 +365,7 @@ impl Writer {
     }
 }
 
-/// The block type that an object is quantized to, if it is one of floats and that is asked for.
+/// The block type that the object is quantized to, if its elements are floats and `recode` asks for it.
 fn quantizes_to(object: &Object<'_>, recode: &Recode) -> Result<Option<Logical>> {
     let Some(to) = recode.blocks else { return Ok(None) };
     check_quantizes_to(to)?;
@@ -380,8 +381,9 @@ fn quantizes_to(object: &Object<'_>, recode: &Recode) -> Result<Option<Logical>>
     Ok(Some(to).filter(|_| is_of_floats || object.is_weight()))
 }
 
-/// The attributes of a copy: those of the object. One that becomes dense loses those of its quantization.
-/// Blocks that it gets, or that it has in a container without attributes, have their size.
+/// The attributes of a copy: the object's own. If the copy becomes dense, attributes about quantization are
+/// left out. Attributes for the block size are added if the object becomes blocks, or has blocks in a
+/// container without attributes.
 fn attributes_of(object: &Object<'_>, quantized: Option<Logical>, is_dense: bool) -> Result<Attributes> {
     let mut attributes = Attributes::default();
     for (key, value) in object.attributes().unwrap_or(Value::EMPTY_MAP).pairs() {
@@ -402,8 +404,8 @@ fn attributes_of(object: &Object<'_>, quantized: Option<Logical>, is_dense: bool
     Ok(attributes)
 }
 
-/// The error of a name that is unknown in the file that is copied, and must not begin to mean something in
-/// the copy.
+/// The error for a name that is unknown in the source but has a meaning in the output: the copy must not
+/// change what it means.
 #[cold]
 fn gains_a_meaning(name: &str) -> Error {
     fail!(Unsupported, "{name:?} is unknown in its file, but has a meaning in the output file")

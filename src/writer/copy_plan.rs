@@ -1,5 +1,5 @@
-//! Decides for each component of a copy how it is written, and checks it, before a byte is written. What the
-//! written container cannot represent is left out if the caller agrees.
+//! Decides how each component of a copy is written, and checks it before any byte is written. If the caller
+//! agrees, leaves out what the output container cannot represent.
 
 use super::components::component_entry;
 use super::description::{ComponentSpec, LogicalSpec, MadeOf, Recode};
@@ -16,26 +16,26 @@ use crate::model::structure::each_index;
 use crate::model::value::{Attributes, Value};
 use crate::reader::{Component, Object};
 
-/// How a component gets into the file: its stored bytes are copied, or it is decoded and written again.
+/// How a component gets into the file: copied as stored, or decoded and encoded again.
 pub struct Plan<'f> {
     pub component: Component<'f>,
     /// Its entry, without the offset.
     pub entry: Entry,
     pub rare: RareNames,
-    /// The form of a component that is written again: its bytes become little-endian, its bools 0 and 1, its
-    /// elements of that dtype.
+    /// The description of a component that is encoded again: little-endian, with bools of 0 and 1, and
+    /// elements of this dtype. `None` if the stored bytes are copied.
     pub recoded: Option<ComponentSpec<'f>>,
-    /// What its elements are made of.
+    /// What its elements are made from.
     pub made_of: MadeOf,
-    /// The algorithm of the digest that it gets, if it has no digest to keep.
+    /// The algorithm for a new digest, if it cannot keep a digest.
     pub hashes: Option<Algorithm>,
-    /// Its bytes do not agree with a checksum of their file.
+    /// Whether its bytes do not match a checksum of their file.
     pub is_damaged: bool,
 }
 
 impl Plan<'_> {
-    /// Gives `body` the bytes that are written again, in the host's order, or those that readers of the copy
-    /// will get.
+    /// Calls `body` with the bytes that are encoded again, in the host's order. If stored bytes are copied,
+    /// with the bytes that readers of the copy will get.
     pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let component = &self.component;
         let Some(ComponentSpec { dtype, .. }) = self.recoded else { return component.for_each_decoded(body) };
@@ -55,7 +55,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Gives `body` the bytes that go to the file, before they are encoded.
+    /// Calls `body` with the bytes that go to the file, before encoding.
     pub fn for_each_written(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match self.recoded.is_some() && !self.is_borrowed_as_written() {
             true => self.for_each_decoded(body),
@@ -63,7 +63,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Whether the bytes that are written again are the stored ones, and can be borrowed: large pieces are
+    /// Whether the bytes to encode again equal the stored ones and can be borrowed. Then large pieces are
     /// hashed while they are written.
     fn is_borrowed_as_written(&self) -> bool {
         let (component, dtype) = (&self.component, self.entry.dtype.unwrap_or(Dtype::Bool));
@@ -76,7 +76,7 @@ impl Plan<'_> {
             && component.borrows_stored()
     }
 
-    /// Whether its contents cannot be checked: what cannot be read is copied unchanged.
+    /// Whether its contents cannot be checked. What cannot be read is copied unchanged.
     fn is_opaque(&self) -> bool {
         let component = &self.component;
         let is_known = component.encoding() != Encoding::Other && component.dtype().is_some();
@@ -84,7 +84,7 @@ impl Plan<'_> {
     }
 }
 
-/// Checks that the planned components make the open object one that the container allows. `complete` as in
+/// Checks that the planned components form an object that the container allows. For `complete`, see
 /// [`Capabilities::check_object`](crate::container::Capabilities::check_object).
 pub fn check_plans(writer: &mut Writer, plans: &[Plan<'_>], complete: bool) -> Result<()> {
     let entry_of = |_: &mut Writer, plan: &Plan<'_>| {
@@ -102,7 +102,7 @@ pub fn check_plans(writer: &mut Writer, plans: &[Plan<'_>], complete: bool) -> R
     })
 }
 
-/// Plans the copy of an object, which is open.
+/// Plans the copy of an open object.
 pub struct Planner<'p, 'f, 'c, 'a> {
     pub writer: &'p mut Writer,
     pub object: &'p Object<'f>,
@@ -114,7 +114,8 @@ pub struct Planner<'p, 'f, 'c, 'a> {
 }
 
 impl<'f> Planner<'_, 'f, '_, '_> {
-    /// The plans of all components in the order of writing: in canonical form by role.
+    /// The plans of all components in the order of writing. In canonical form, this is the order of the
+    /// roles.
     pub fn plan(&mut self) -> Result<Vec<Plan<'f>>> {
         let mut plans = Vec::new();
         let count = self.object.components().len();
@@ -150,8 +151,8 @@ impl<'f> Planner<'_, 'f, '_, '_> {
         Ok(plans)
     }
 
-    /// Whether a component does not match a checksum of its file, but is copied. The
-    /// canonical form has no component without a digest, so that it has no damaged one.
+    /// Whether a component does not match a checksum of its file but is copied anyway. In canonical form
+    /// every component has a digest, so damaged ones are refused.
     fn is_damaged(&mut self, component: &Component<'_>) -> Result<bool> {
         match component.check_source() {
             Ok(()) => Ok(false),
@@ -162,7 +163,7 @@ impl<'f> Planner<'_, 'f, '_, '_> {
         }
     }
 
-    /// The dtype in which a component has to be written again; none if its stored bytes can be copied.
+    /// The dtype to encode a component with again; `None` if its stored bytes can be copied.
     fn dtype_to_reencode(&self, component: &Component<'_>) -> Result<Option<Dtype>> {
         let (to, object) = (self.writer.capabilities(), self.object);
         let encoding_is_known = component.encoding() != Encoding::Other;
@@ -209,8 +210,8 @@ impl<'f> Planner<'_, 'f, '_, '_> {
         })
     }
 
-    /// Whether readers of the written file could not find the decoded size of a component whose stored bytes
-    /// are copied. It is in the manifest, or the shape of a dense object gives it, or the frames have to.
+    /// Whether a copy of the stored bytes would lose the component's decoded size. Readers get it from the
+    /// manifest, the shape of a dense object, or the frames.
     fn loses_its_size(&self, component: &Component<'_>) -> Result<bool> {
         let undeclared = !self.writer.capabilities().declares_sizes;
         let Some(size) = component.entry().size().filter(|_| undeclared) else { return Ok(false) };
@@ -218,8 +219,8 @@ impl<'f> Planner<'_, 'f, '_, '_> {
         Ok(!component.frames_give_size(size)? && !by_shape)
     }
 
-    /// Plans a copy of a component's stored bytes, without its digest if that is not of the bytes that the
-    /// container's digests are of.
+    /// Plans a copy of a component's stored bytes. Its digest is left out if the output's digests cover other
+    /// bytes (stored or decoded) than the source's.
     fn plan_copy_of_stored(&mut self, component: Component<'f>) -> Result<Plan<'f>> {
         let to = self.writer.capabilities();
         let keeps_digest = component.can_keep_digest(to.digest_of)?;
@@ -244,7 +245,7 @@ impl<'f> Planner<'_, 'f, '_, '_> {
         Ok(plan)
     }
 
-    /// Plans to decode a component and write it as `dtype`, with the encoding and digest of the source, or of
+    /// Plans to decode a component and write it as `dtype`, with the encoding and digest of the source or of
     /// `recode`.
     fn plan_reencode(&mut self, component: Component<'f>, dtype: Dtype) -> Result<Plan<'f>> {
         let (to, object, recode) = (self.writer.capabilities(), self.object, self.recode);
@@ -274,7 +275,7 @@ impl<'f> Planner<'_, 'f, '_, '_> {
         };
         let becomes_floats = component.is_of_floats() && recode.floats == Some(dtype);
         match made_of {
-            // Also that all of it can be decoded.
+            // This also checks that everything can be decoded.
             MadeOf::Numbers => object.for_each_number(dtype, recode.lossy, &mut |_| Ok(()))?,
             _ if becomes_floats && !recode.lossy => component.check_conversion(dtype)?,
             _ => {}
@@ -296,7 +297,7 @@ impl<'f> Planner<'_, 'f, '_, '_> {
                 LogicalType::Absent | LogicalType::SameAsDtype => None,
             },
             encoding: recode.encoding.or(to.similar_encoding(component.encoding())),
-            digest: recode.digest.or(algorithm.map(Some)), // else the writer's own
+            digest: recode.digest.or(algorithm.map(Some)), // otherwise the writer's own
             size,
             ..ComponentSpec::new(if self.numbers.is_some() { "data" } else { component.role() }, dtype)
         };
@@ -323,7 +324,7 @@ impl<'f> Planner<'_, 'f, '_, '_> {
     }
 }
 
-/// The entry of a component whose stored bytes are kept.
+/// The plan for a component whose stored bytes are kept.
 pub fn plan_stored<'f>(writer: &mut Writer, component: Component<'f>) -> Result<Plan<'f>> {
     let source = component.entry();
     let to = writer.capabilities();
@@ -338,7 +339,7 @@ pub fn plan_stored<'f>(writer: &mut Writer, component: Component<'f>) -> Result<
         rare.dtype = Some(writer.manifest.texts.add(component.dtype_name())?);
     }
     match (source.logical, component.logical_name()) {
-        // A type that is the dtype means no more than none, and none can be written.
+        // A logical type with the dtype's own name has no meaning, so write none.
         (LogicalType::SameAsDtype, _) if to.logical_types != LogicalTypes::Any => {
             entry.logical = LogicalType::Absent;
         }
@@ -369,8 +370,8 @@ pub fn plan_stored<'f>(writer: &mut Writer, component: Component<'f>) -> Result<
     })
 }
 
-/// Whether the positions of a sparse object have to become u64. They do if the container lacks one of their
-/// dtypes, or needs the same dtype for all and they differ.
+/// Whether the positions of a sparse object have to become u64: the container lacks one of their dtypes, or
+/// they differ but the container demands one dtype for all.
 fn widens_indices(object: &Object<'_>, allowed: IndexDtypes) -> bool {
     let indices = || object.components().filter(|c| object.format().is_index(c.role()));
     let first = indices().next().and_then(|c| c.dtype());
@@ -380,7 +381,7 @@ fn widens_indices(object: &Object<'_>, allowed: IndexDtypes) -> bool {
     })
 }
 
-/// Refuses a negative index: as an unsigned number it would be another one.
+/// Refuses a negative index, because as an unsigned number it would be a different one.
 fn check_not_negative(role: &str, dtype: Dtype, chunk: &[u8], base: u64) -> Result<()> {
     if dtype.class() == Class::Unsigned {
         return Ok(());
@@ -396,24 +397,24 @@ fn check_not_negative(role: &str, dtype: Dtype, chunk: &[u8], base: u64) -> Resu
     })
 }
 
-/// What is left out.
+/// What a copy leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// An attribute of the file or of an object.
     Attribute,
-    /// The digest of a component. If its bytes are written anew they get the writer's own digest, if it has
-    /// one.
+    /// The digest of a component. If its bytes are encoded again, it gets the writer's own digest, if there
+    /// is one.
     Digest,
     /// An object.
     Object,
-    /// The bytes of a component do not agree with a checksum of their file. If the caller agrees, they are
-    /// copied without a new digest.
+    /// Bytes of a component that do not match a checksum of their file. If the caller agrees, they are copied
+    /// without a new digest.
     Damage,
-    /// An object with damaged bytes that cannot be decoded, or are not copied unchanged.
+    /// An object with damaged bytes that cannot be decoded, or that would have to be changed.
     DamagedObject,
 }
 
-/// Called before something is left out, with the reason; false makes the reason the error of the copy.
+/// Called with the reason before something is left out. If it returns false, the copy fails with that reason.
 pub type Agree<'a> = dyn FnMut(Loss, &Error) -> bool + 'a;
 
 /// The losses of one call.
@@ -427,7 +428,7 @@ impl<'c, 'a> Losses<'c, 'a> {
         Losses { agree, is_refused: false }
     }
 
-    /// Asks whether something may be left out; if not, the reason is the error.
+    /// Asks whether something may be left out. If not, fails with the reason.
     pub fn leave_out(&mut self, loss: Loss, why: Error) -> Result<()> {
         match (self.agree)(loss, &why) {
             true => Ok(()),
@@ -438,8 +439,8 @@ impl<'c, 'a> Losses<'c, 'a> {
         }
     }
 
-    /// Leaves out an object whose copy failed before a byte of it was written, unless it could not be read,
-    /// or a part of it was not to be left out.
+    /// Leaves out an object whose copy failed before any of its bytes was written. Does not leave it out if
+    /// it could not be read, or if the caller refused to leave out a part of it.
     pub fn leave_object_out(&mut self, why: Error) -> Result<()> {
         match why.cause() {
             Cause::Unsupported | Cause::InvalidArgument | Cause::BufferSize if !self.is_refused => {
@@ -452,7 +453,7 @@ impl<'c, 'a> Losses<'c, 'a> {
         }
     }
 
-    /// The attributes without those that `check` refuses.
+    /// Returns the attributes without those that `check` refuses.
     pub fn retain_attributes(
         &mut self,
         attributes: Attributes,

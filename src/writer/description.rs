@@ -1,5 +1,5 @@
-//! Descriptions of what is to be written, and what of them can be refused by itself. Every way to write a
-//! whole object makes a [`Description`] of it.
+//! Descriptions of objects to write, and the checks that need only a description. Every way to write a whole
+//! object makes a [`Description`] of it.
 
 use crate::container::{Capabilities, Quantized, QuantizedForm};
 use crate::digest::Algorithm;
@@ -10,19 +10,19 @@ use crate::model::sort::sort_by;
 use crate::model::structure::{parse_packing, Grouping, QuantizedSizes};
 use crate::model::value::{Attributes, Kind, OwnedValue};
 
-/// Longest name that is written, in bytes.
+/// The longest name that is written, in bytes.
 pub(super) const NAME_LIMIT: usize = 64 << 10;
 
-/// A logical type to be written.
+/// The logical type of a component to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogicalSpec<'a> {
-    /// One that this version knows.
+    /// A type that this version knows.
     Known(Logical),
-    /// Any other.
+    /// Another type.
     Other(&'a str),
 }
 
-/// An object to be written.
+/// An object to write.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectSpec<'a> {
     /// Its name.
@@ -33,7 +33,7 @@ pub struct ObjectSpec<'a> {
     pub shape: &'a [u64],
 }
 
-/// A component to be written.
+/// A component to write.
 #[derive(Clone, Copy, Debug)]
 pub struct ComponentSpec<'a> {
     /// Its name within the object.
@@ -42,22 +42,22 @@ pub struct ComponentSpec<'a> {
     pub dtype: Dtype,
     /// Its logical type.
     pub logical: Option<LogicalSpec<'a>>,
-    /// Its encoding; none for the writer's.
+    /// Its encoding; `None` for the writer's.
     pub encoding: Option<Encoding>,
-    /// Its digest; the outer none for the writer's, the inner one for no digest.
+    /// Its digest. The outer `None` means the writer's digest, the inner one means no digest.
     pub digest: Option<Option<Algorithm>>,
     /// How many bytes will be streamed, if that is known.
     pub size: Option<u64>,
 }
 
 impl<'a> ComponentSpec<'a> {
-    /// A component as the writer's options have it.
+    /// A component with the writer's encoding and digest.
     pub fn new(role: &'a str, dtype: Dtype) -> Self {
         ComponentSpec { role, dtype, logical: None, encoding: None, digest: None, size: None }
     }
 }
 
-/// A dense object to be written, with its elements.
+/// A dense object to write, with its elements.
 #[derive(Clone, Copy, Debug)]
 pub struct DenseSpec<'a> {
     /// Its name.
@@ -70,33 +70,33 @@ pub struct DenseSpec<'a> {
     pub shape: &'a [u64],
     /// Its elements, in the host's byte order.
     pub data: &'a [u8],
-    /// Its encoding; none for the writer's.
+    /// Its encoding; `None` for the writer's.
     pub encoding: Option<Encoding>,
-    /// Its digest; the outer none for the writer's, the inner one for no digest.
+    /// Its digest. The outer `None` means the writer's digest, the inner one means no digest.
     pub digest: Option<Option<Algorithm>>,
 }
 
 impl<'a> DenseSpec<'a> {
-    /// An object as the writer's options have it.
+    /// An object with the writer's encoding and digest.
     pub fn new(name: &'a str, dtype: Dtype, shape: &'a [u64], data: &'a [u8]) -> Self {
         DenseSpec { name, dtype, logical: None, shape, data, encoding: None, digest: None }
     }
 }
 
-/// Codes with scales to be written; parts have their own roles in each container.
+/// An object of codes with scales to write. The roles of its parts depend on the container.
 #[derive(Clone, Copy, Debug)]
 pub struct QuantizedSpec<'a> {
     /// The name.
     pub name: &'a str,
-    /// The dimensions of what was quantized.
+    /// The dimensions of the tensor before quantization.
     pub shape: &'a [u64],
-    /// Bits of a code; none to leave them out.
+    /// How many bits a code has; `None` leaves it out.
     pub bits: Option<u64>,
-    /// Codes of a group; none to leave them out.
+    /// How many codes a group has; `None` leaves it out.
     pub group_size: Option<u64>,
-    /// Such as "8_per_i32"; none to leave it out.
+    /// The packing, such as "8_per_i32"; `None` leaves it out.
     pub packing: Option<&'a str>,
-    /// The dimension of the groups, and how codes and zero points are packed; none to leave it out.
+    /// The dimension of the groups, and how codes and zero points are packed; `None` leaves it out.
     pub grouping: Option<Grouping>,
     /// The codes.
     pub packed_weight: (ComponentSpec<'a>, &'a [u8]),
@@ -107,7 +107,7 @@ pub struct QuantizedSpec<'a> {
 }
 
 impl<'a> QuantizedSpec<'a> {
-    /// The form that the container has for it, once its geometry is checked.
+    /// The form in which the container stores the object. Checks its geometry.
     pub fn form(&self, to: &Capabilities) -> Result<QuantizedForm> {
         let (codes, scales) = (&self.packed_weight, &self.scales);
         let count = |(spec, data): &Part<'_>| (data.len() / spec.dtype.size()) as u64;
@@ -138,11 +138,11 @@ impl<'a> QuantizedSpec<'a> {
 /// A component with its bytes.
 pub type Part<'a> = (ComponentSpec<'a>, &'a [u8]);
 
-/// A whole object that is to be written.
+/// A whole object to write.
 #[derive(Clone, Copy)]
 pub struct Description<'a> {
     pub object: ObjectSpec<'a>,
-    /// None for those that every such object has: see [`attributes_of_format`].
+    /// `None` for those that every object of the format has: see [`attributes_of_format`].
     pub attributes: Option<&'a Attributes>,
     pub components: Components<'a>,
 }
@@ -150,10 +150,10 @@ pub struct Description<'a> {
 /// The components of a whole object.
 #[derive(Clone, Copy)]
 pub enum Components<'a> {
-    /// The data of a dense object, or of one that is made of blocks, and nothing else: most objects, and the
-    /// ones that are quickly checked.
+    /// Only the data of a dense object or of one made of blocks. Most objects are like this, and they are
+    /// checked fast.
     Data([Part<'a>; 1]),
-    /// Those of any object.
+    /// The components of any other object.
     All(&'a [Part<'a>]),
 }
 
@@ -171,8 +171,8 @@ impl<'a> Components<'a> {
     }
 }
 
-/// What a whole object can be described by. Descriptions of many objects are made when they are needed: they
-/// are larger than what they are made of.
+/// Something that describes a whole object. Descriptions of many objects are only made when they are needed,
+/// because they are larger than their sources.
 pub trait Describe: Sync {
     fn describe(&self) -> Description<'_>;
 }
@@ -201,38 +201,37 @@ impl Describe for DenseSpec<'_> {
     }
 }
 
-/// How a copy is encoded again.
+/// How a copy is encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recode {
-    /// The encoding; none for the one that it has.
+    /// The encoding; `None` keeps it.
     pub encoding: Option<Encoding>,
-    /// The digest; the outer none for the kind that it has or, if it has no digest, the writer's; the inner
-    /// one for no digest.
+    /// The digest. The outer `None` keeps the kind of digest; a component without one gets the writer's. The
+    /// inner `None` means no digest.
     pub digest: Option<Option<Algorithm>>,
-    /// The dtype that floats become, also those of 8 bits and of quantized objects, which become dense; none
-    /// for the one that they have.
+    /// The dtype to convert floats to. This includes 8-bit floats, and quantized objects, which become dense.
+    /// `None` keeps them.
     pub floats: Option<Dtype>,
-    /// Finite numbers may become infinite in that dtype; otherwise such an object is refused.
+    /// Whether finite numbers may become infinite in that dtype. If not, such an object is refused.
     pub lossy: bool,
-    /// The block type that dense floats are quantized to; none for the type that they have.
-    /// Not together with `floats`.
+    /// The block type to quantize dense floats to; `None` keeps them. Not together with `floats`.
     pub blocks: Option<Logical>,
 }
 
-/// What the elements of a component that is written again are made of.
+/// What the elements of a component are made from if it is encoded again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MadeOf {
     /// The elements of the component, one by one.
     Elements,
     /// Its floats, which become blocks of this type.
     Floats(Logical),
-    /// The numbers of its object, which is quantized.
+    /// The numbers of its quantized object.
     Numbers,
     /// The same, which become blocks of this type.
     NumbersInBlocks(Logical),
 }
 
-/// Whether an object of that name can be written.
+/// Checks that an object with this name can be written.
 pub fn check_object_name(name: &str, to: &Capabilities) -> Result<()> {
     to.check_name("an object", name)?;
     match name.len() {
@@ -241,7 +240,7 @@ pub fn check_object_name(name: &str, to: &Capabilities) -> Result<()> {
     }
 }
 
-/// Bytes that a component must have, if its object's shape gives them.
+/// How many bytes a component must have, if its object's shape determines that.
 pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) -> Result<Option<u64>> {
     match format {
         Format::Dense if spec.role == "data" => dense_size(shape, spec.dtype, spec.logical),
@@ -261,7 +260,7 @@ pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) ->
     }
 }
 
-/// The attributes of an object that is made of blocks: their size. Of another format it has none.
+/// The attributes of an object made of blocks: the size of the blocks. Empty for other formats.
 pub fn attributes_of_format(format: Format) -> Result<Attributes> {
     let mut attributes = Attributes::default();
     if let Format::Blocks(logical) = format {
@@ -273,7 +272,7 @@ pub fn attributes_of_format(format: Format) -> Result<Attributes> {
     Ok(attributes)
 }
 
-/// Bytes that the data of a dense object must have, if the size of its elements is known.
+/// How many bytes the data of a dense object must have, if the size of its elements is known.
 pub fn dense_size(shape: &[u64], dtype: Dtype, logical: Option<LogicalSpec<'_>>) -> Result<Option<u64>> {
     let overflow = || fail!(InvalidArgument, "the size of the shape {shape:?} exceeds 64 bits");
     let elements = element_count(shape).ok_or_else(overflow)?;
@@ -285,14 +284,14 @@ pub fn dense_size(shape: &[u64], dtype: Dtype, logical: Option<LogicalSpec<'_>>)
     block.size(elements).ok_or_else(overflow).map(Some)
 }
 
-/// Whether a component of this type may end after this many bytes.
+/// Checks that a component of this type may have this many bytes.
 pub fn check_final_size(
     dtype: Dtype,
     logical: Option<Logical>,
     expected: Option<u64>,
     size: u64,
 ) -> Result<()> {
-    // The last packed elements may fill only a part of their block.
+    // The last packed elements may only fill a part of their block.
     let block = logical.map_or(dtype.block(), Logical::block);
     let unit = if block.elements > 1 { 1 } else { block.bytes };
     match expected {
@@ -306,7 +305,7 @@ pub fn check_final_size(
     }
 }
 
-/// Whether the container to be written allows a component of that type in such an object.
+/// Checks that the output container allows a component of this type in such an object.
 pub fn check_type(format: Format, spec: &ComponentSpec<'_>, to: &Capabilities) -> Result<()> {
     let blocks = known(spec.logical).filter(|logical| logical.is_block_type());
     if let Some(logical) = blocks.filter(|logical| format != Format::Blocks(*logical)) {
@@ -325,13 +324,13 @@ pub fn check_type(format: Format, spec: &ComponentSpec<'_>, to: &Capabilities) -
     Err(fail!(InvalidArgument, "its dtype is \"{dtype}\"{more}, but an index has to be {wanted}"))
 }
 
-/// The logical type, where its ratio is known.
+/// The logical type, if this version knows it.
 pub fn known(logical: Option<LogicalSpec<'_>>) -> Option<Logical> {
     logical.as_ref().and_then(known_of)
 }
 
-/// Never inlined: with it the compiler looks at the type before it asks whether there is one, and valgrind
-/// complains.
+/// Never inlined: otherwise the compiler reads the type before it checks whether there is one, and valgrind
+/// reports that.
 #[inline(never)]
 fn known_of(logical: &LogicalSpec<'_>) -> Option<Logical> {
     match *logical {
@@ -340,7 +339,7 @@ fn known_of(logical: &LogicalSpec<'_>) -> Option<Logical> {
     }
 }
 
-/// Components in the order of their roles' bytes.
+/// The components, sorted by the bytes of their roles.
 pub(super) fn by_role<'p, 'a>(parts: &'p [Part<'a>]) -> Result<Vec<&'p Part<'a>>> {
     let mut sorted = Vec::new();
     sorted.try_reserve_exact(parts.len())?;

@@ -1,4 +1,4 @@
-//! Compresses frames on several threads, and hands them out in order.
+//! Compresses frames on several threads, and returns them in order.
 
 use crate::codec::{Codec, Encoder};
 use crate::error::{fail, Error, Result};
@@ -6,11 +6,11 @@ use crate::lock::{Mutex, MutexGuard};
 use crate::threads::{self, ThreadHooks};
 use std::sync::Condvar;
 
-/// Frames up to this size are compressed ahead, and their memory is kept.
+/// Frames up to this size are compressed ahead of time, and their memory is reused.
 const MAX_KEPT_FRAME: usize = 8 << 20;
 
-/// How many compressed frames of that size may wait per thread: one large one, or enough small ones that
-/// threads rarely wait for each other.
+/// How many compressed frames of this size may wait for each thread: one large frame, or enough small ones
+/// that threads rarely wait for each other.
 fn frames_ahead(frame: usize) -> usize {
     match frame {
         0..=MAX_KEPT_FRAME => ((1 << 20) / frame.max(1)).clamp(4, 64),
@@ -21,29 +21,29 @@ fn frames_ahead(frame: usize) -> usize {
 /// The inputs; each becomes a frame.
 pub(super) struct Inputs<'i, 'd> {
     pub count: usize,
-    /// Bytes of the largest input.
+    /// The size of the largest input.
     pub max_size: usize,
     pub input: &'i (dyn Fn(usize) -> &'d [u8] + Sync),
 }
 
-/// Memory that holds a compressed frame of `size` bytes.
+/// Memory with a compressed frame of `size` bytes.
 #[derive(Default)]
 struct CompressedFrame {
     memory: Vec<u8>,
     size: usize,
 }
 
-/// Encoders and memory, kept from one call to the next.
+/// Encoders and memory, which are reused by later calls.
 #[derive(Default)]
 pub(super) struct Encoders {
     /// One for each thread.
     encoders: Vec<Encoder>,
-    /// Memory for frames. Fresh memory would cost a page fault for each page.
+    /// Memory for frames. New memory would cost a page fault for each page.
     free: Vec<CompressedFrame>,
 }
 
 impl Encoders {
-    /// Makes encoders of this codec and level until there are `count`. Those of another codec are dropped.
+    /// Makes encoders for this codec and level until there are `count`. Drops those for another codec.
     pub(super) fn ensure_count(&mut self, count: usize, codec: Codec, level: i32) -> Result<&mut Self> {
         self.encoders.retain(|encoder| encoder.codec() == codec);
         while self.encoders.len() < count {
@@ -53,7 +53,7 @@ impl Encoders {
         Ok(self)
     }
 
-    /// The first encoder; made on first use.
+    /// The first encoder. It is made when it is first needed.
     pub(super) fn first(&mut self, codec: Codec, level: i32) -> Result<&mut Encoder> {
         let first = self.ensure_count(1, codec, level)?.encoders.first_mut();
         first.ok_or_else(|| fail!(Internal, "no encoder"))
@@ -62,13 +62,13 @@ impl Encoders {
 
 /// What the threads share.
 struct PipelineState<'e> {
-    /// The frame that is taken next.
+    /// The next frame to compress.
     next: usize,
-    /// The frame that is handed out next.
+    /// The next frame to return.
     next_out: usize,
-    /// Frames that are done, each at its number modulo the length.
+    /// Frames that are compressed. Each is at its number modulo the length.
     done: Vec<Option<CompressedFrame>>,
-    /// Memory that is free again.
+    /// Memory that can be reused.
     free: Vec<CompressedFrame>,
     encoders: Vec<&'e mut Encoder>,
     failure: Option<Error>,
@@ -80,8 +80,8 @@ struct Pipeline<'i, 'd, 'e> {
     changed: Condvar,
 }
 
-/// Gives `store` a separate frame for each input, in order, on the caller's thread. Up to this many threads
-/// compress, if there are as many encoders.
+/// Compresses each input to a separate frame, and calls `store` with the frames in order, on the calling
+/// thread. Up to `threads` threads compress, if there are as many encoders.
 pub(super) fn compress(
     inputs: Inputs<'_, '_>,
     threads: usize,
@@ -96,7 +96,8 @@ pub(super) fn compress(
     let (mut done, mut free, mut free_encoders) = (Vec::new(), std::mem::take(kept), Vec::new());
     done.try_reserve_exact(window)?;
     done.resize_with(window, || None);
-    // All that is in use at once is within the window, and so is what was kept, or it is all there is.
+    // All memory in use at once fits in the window. So does memory that was kept, or there is no more than
+    // that.
     free.try_reserve_exact(window.saturating_sub(free.len()))?;
     free_encoders.try_reserve_exact(encoders.len())?;
     free_encoders.extend(encoders.iter_mut());
@@ -112,7 +113,7 @@ pub(super) fn compress(
 }
 
 impl<'e> Pipeline<'_, '_, 'e> {
-    /// The loop of a worker: compresses frames until there are no more.
+    /// The loop of a worker: compresses frames until no input is left.
     fn run_worker(&self) {
         let mut state = self.state.lock();
         let Some(encoder) = state.encoders.pop() else { return };
@@ -125,7 +126,7 @@ impl<'e> Pipeline<'_, '_, 'e> {
         }
     }
 
-    /// The loop of the calling thread: stores the next frame in order; until it is done, it compresses
+    /// The loop of the calling thread: stores the next frame in order. While that is not ready, compresses
     /// others.
     fn hand_out(&self, store: &mut dyn FnMut(&[u8]) -> Result<()>) {
         let mut state = self.state.lock();
@@ -148,12 +149,12 @@ impl<'e> Pipeline<'_, '_, 'e> {
         }
     }
 
-    /// Whether there is another input, and a place for its frame.
+    /// Whether there is another input, and space for its frame.
     fn may_take(&self, state: &PipelineState<'_>) -> bool {
         state.next < self.inputs.count.min(state.next_out.saturating_add(state.done.len()))
     }
 
-    /// Compresses the next input without the lock, and stores the frame in the state.
+    /// Compresses the next input while the lock is released, then stores the frame in the state.
     fn compress_one<'l>(
         &'l self,
         mut state: MutexGuard<'l, PipelineState<'e>>,
@@ -174,7 +175,7 @@ impl<'e> Pipeline<'_, '_, 'e> {
     }
 }
 
-/// A thread that panics, which only a bug makes it do, must not leave the others waiting.
+/// If a thread panics because of a bug, the others must not wait for it.
 struct PanicGuard<'s, 'i, 'd, 'e>(&'s Pipeline<'i, 'd, 'e>);
 
 impl Drop for PanicGuard<'_, '_, '_, '_> {

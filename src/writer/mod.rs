@@ -1,5 +1,5 @@
-//! Writing files: a state machine over a sink that never seeks. Every call checks everything that it
-//! can before it writes a byte, so that a refused call leaves the writer as it was.
+//! Writes files: a state machine on top of a sink that never seeks. Every call checks everything it can
+//! before it writes a byte, so a call that is refused leaves the writer unchanged.
 
 mod append;
 mod append_base;

@@ -1,6 +1,6 @@
-//! Whole objects: [`Writer::write_all`] writes what every other way describes, one object or many. All of
-//! them are checked before the first byte is written, so that a call that is refused writes nothing. Objects
-//! that are not complete yet are opened, given their components and ended.
+//! Whole objects. All ways to write them make descriptions for [`Writer::write_all`], which writes one or
+//! many. It checks all of them before it writes the first byte, so a call that is refused writes nothing.
+//! Objects that are not complete yet are opened, get their components, and are ended.
 
 use super::attributes::check_attributes;
 use super::batch::{compress_in_parallel, threads_to_hash, write_with_offloaded_hashes};
@@ -25,16 +25,16 @@ use crate::model::value::Attributes;
 use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher;
 
-/// The format of most objects.
+/// The name of the format that most objects have.
 const DENSE: &str = "dense";
 
 impl Writer {
-    /// Writes a dense object, or one that is made of blocks if its type is a block type.
+    /// Writes a dense object. If its type is a block type, the object is made of blocks.
     pub fn write_dense(&mut self, request: &DenseSpec<'_>) -> Result<()> {
         self.write_all(std::slice::from_ref(request), |_, e| e)
     }
 
-    /// Writes dense objects as [`Writer::write_dense`] would one after the other.
+    /// Writes dense objects like [`Writer::write_dense`] one after the other.
     pub fn write_batch(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
         self.write_all(requests, |at, e| e.within(format_args!("request {at}")))
     }
@@ -49,7 +49,7 @@ impl Writer {
         self.write_parts(*spec, &attributes, components)
     }
 
-    /// Writes codes with scales; their geometry is checked first.
+    /// Writes an object of codes with scales, after checking its geometry.
     pub fn write_quantized(&mut self, spec: &QuantizedSpec<'_>) -> Result<()> {
         let form = spec.form(self.capabilities());
         let QuantizedForm { format, codes: role, attributes } =
@@ -96,7 +96,7 @@ impl Writer {
         self.write_sparse(object, (dtype, logical), (values, nnz), &[("coords", coords)])
     }
 
-    /// Writes `nnz` values with their positions, each as a component of that role.
+    /// Writes `nnz` values with their positions, which are components with these roles.
     fn write_sparse(
         &mut self,
         object: ObjectSpec<'_>,
@@ -142,7 +142,7 @@ impl Writer {
         self.write_all(std::slice::from_ref(&whole), |_, e| e)
     }
 
-    /// Writes whole objects; everything is checked, of all of them, before a byte is written.
+    /// Writes whole objects. All of them are checked before the first byte is written.
     fn write_all<D: Describe>(
         &mut self,
         objects: &[D],
@@ -164,8 +164,8 @@ impl Writer {
             })
         });
         checked.and_then(|()| self.write_checked(objects)).map_err(|e| match self.is_open() {
-            // After the checks above only the sink fails. Half an object in the file would be padding that is
-            // not zero, so the writer is poisoned.
+            // After the checks above, only the sink can fail. The half object in the file would be padding
+            // that is not zero, so the writer is poisoned.
             true if self.position != before => self.poison(e),
             true => {
                 self.forget_names(first, objects.get(..named).unwrap_or_default());
@@ -177,8 +177,7 @@ impl Writer {
         })
     }
 
-    /// Reserves memory for all entries, so that making them cannot fail for lack of it once bytes are
-    /// written.
+    /// Reserves memory for all entries, so that making them cannot fail after bytes were written.
     fn reserve_entries(&mut self, objects: &[impl Describe]) -> Result<()> {
         let default = self.options.digest;
         let (mut texts, mut dimensions, mut components) = (0_usize, 0_usize, 0_usize);
@@ -202,7 +201,7 @@ impl Writer {
         self.manifest.objects.try_reserve(objects.len())
     }
 
-    /// Adds the name of object number `at`; its position will be this many after `first`.
+    /// Adds the name of object number `at` to the index. The object's position will be `first` plus `at`.
     fn reserve_name(&mut self, first: usize, objects: &[impl Describe], at: usize) -> Result<()> {
         let name_at_request = |at: usize| objects.get(at).map(|object| object.describe().object.name);
         let name = name_at_request(at).unwrap_or_default();
@@ -237,7 +236,7 @@ impl Writer {
         }
     }
 
-    /// Checks that such an object can be written, under any name.
+    /// Checks that the object can be written, without its name.
     fn check_description(&mut self, whole: &Description<'_>) -> Result<()> {
         match &whole.components {
             Components::Data([(spec, data)]) if whole.object.format == DENSE => self
@@ -267,7 +266,7 @@ impl Writer {
         check.check(data, 0).map_err(|e| advise(to, e))
     }
 
-    /// Checks any object, and leaves its entries in the manifest.
+    /// Checks any object. Its entries stay in the manifest.
     fn check_parts(&mut self, whole: &Description<'_>, parts: &[Part<'_>]) -> Result<()> {
         let (to, none) = (self.capabilities(), Attributes::default());
         self.check_object(&whole.object, whole.attributes.unwrap_or(&none))?;
@@ -287,7 +286,7 @@ impl Writer {
         }
         to.check_component_count(parts.len())?;
         for (spec, data) in parts {
-            self.canonical.check_order("a component", spec.role, || None)?; // they are put in order
+            self.canonical.check_order("a component", spec.role, || None)?; // the writer sorts them
             let tried = self.try_entry(spec).and_then(|()| {
                 check_type(object.format, spec, to)?;
                 let expected = expected_size(object.format, whole.object.shape, spec)?;
@@ -305,8 +304,8 @@ impl Writer {
         })
     }
 
-    /// The entry of a component, without what only the bytes give. Most objects of a file are dense, and the
-    /// entries of their data equal, so the last one is kept.
+    /// The manifest entry of a component, without the fields that follow from its bytes. Most objects are
+    /// dense, and the entries of their data are equal, so the last one is kept.
     pub(super) fn entry_of(&mut self, spec: &ComponentSpec<'_>) -> Result<(Component, RareNames)> {
         let kind = (spec.dtype, known(spec.logical), spec.encoding, spec.digest);
         let is_kept = spec.role == "data" && (spec.logical.is_none() || kind.1.is_some());
@@ -322,8 +321,8 @@ impl Writer {
         }
     }
 
-    /// Writes the bytes of objects that were checked; neighbours of one component and one encoding go
-    /// together.
+    /// Writes the bytes of checked objects. Neighbours with a single component and the same encoding are
+    /// written together.
     fn write_checked<D: Describe>(&mut self, objects: &[D]) -> Result<()> {
         let (encoding, to) = (self.options.encoding, self.capabilities());
         let encoding_of = |object: &D| match object.describe().components.parts() {
@@ -351,7 +350,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the bytes of one object. Components are hashed here by the algorithms that `hashes` says.
+    /// Writes the bytes of one object. Components are hashed here with the algorithms in `hashes`.
     pub(super) fn write_whole(
         &mut self,
         whole: &Description<'_>,
@@ -374,7 +373,7 @@ impl Writer {
         self.push_object(object, whole.attributes)
     }
 
-    /// The entry of a whole object that has no components yet.
+    /// The entry of a whole object, without components yet.
     pub(super) fn whole_object(&mut self, whole: &Description<'_>) -> Result<Object> {
         match whole.components {
             Components::Data(_) if whole.object.format == DENSE => {
@@ -385,7 +384,8 @@ impl Writer {
         }
     }
 
-    /// Adds an object, whose name is in the index, with the components since it was begun.
+    /// Adds an object whose name is in the index, with the components that were added since its entry was
+    /// made.
     pub(super) fn push_object(&mut self, object: Object, attributes: Option<&Attributes>) -> Result<()> {
         let attributes = self.put_attributes(object.format, attributes)?;
         let count = self.manifest.components.len().saturating_sub(object.component_start as usize);
@@ -410,7 +410,7 @@ impl Writer {
     }
 }
 
-/// Objects that are opened, given their components and ended by separate calls.
+/// Objects that separate calls open, fill and end.
 impl Writer {
     /// Opens an object that is written component by component.
     pub fn begin(&mut self, spec: &ObjectSpec<'_>, attributes: Attributes) -> Result<()> {
@@ -438,7 +438,7 @@ impl Writer {
         }
     }
 
-    /// Checks that an object of that name may come next.
+    /// Checks that an object with this name may come next.
     pub(super) fn check_new_name(&self, name: &str) -> Result<()> {
         check_object_name(name, self.capabilities())?;
         match self.has_name(name) {
@@ -447,7 +447,7 @@ impl Writer {
         }
     }
 
-    /// Checks that such an object can be written, with any name and components.
+    /// Checks that the object can be written, without its name and components.
     pub(super) fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &Attributes) -> Result<()> {
         check_attributes(attributes)?;
         self.canonical.check_attribute_keys(attributes)?;
@@ -461,7 +461,7 @@ impl Writer {
         to.check_attributes(attributes)
     }
 
-    /// The entry of an object that has no components yet.
+    /// The entry of an object, without components yet.
     fn object_of(&mut self, spec: &ObjectSpec<'_>) -> Result<Object> {
         let name = self.manifest.texts.add(spec.name)?;
         let format = match self.capabilities().format(spec.format) {
@@ -495,12 +495,12 @@ impl Writer {
         let in_object = |e: Error| e.within(format_args!("object {name:?}"));
         let (checked, held) = (checked.map_err(in_object), held.map_err(in_object));
         checked?;
-        // Its bytes are in the file, and no call can make another object of them.
+        // The object's bytes are in the file, and no call can repair the object.
         held.map_err(|e| self.poison(e))?;
         self.push_open_object()
     }
 
-    /// The check of the open object's contents, which is not asked again.
+    /// The check of the open object's contents. It is removed from the object.
     fn take_contents(&mut self) -> Option<ContentCheck> {
         match &mut self.state {
             Phase::Object { contents, .. } => contents.take(),
@@ -508,12 +508,12 @@ impl Writer {
         }
     }
 
-    /// Adds the open object to the manifest. Its components were all checked.
+    /// Adds the open object to the manifest. All of its components were checked.
     pub(super) fn push_open_object(&mut self) -> Result<()> {
         let object = self.open_object()?;
         let object = Object { attributes: self.put_open_attributes()?, ..object };
         self.state = Phase::Idle;
-        self.manifest.objects.push(object)?; // reserved when the object was opened
+        self.manifest.objects.push(object)?; // memory was reserved when the object was opened
         self.index_last_name();
         Ok(())
     }
@@ -537,8 +537,8 @@ impl Writer {
         }
     }
 
-    /// Checks as [`Writer::check_object_of`] does, but all components of the open object at once: their bytes
-    /// are not checked again when they are written.
+    /// Like [`Writer::check_object_of`], for all components of the open object at once. Their bytes are not
+    /// checked again when they are written.
     pub(super) fn check_open_object_of<T>(
         &mut self,
         components: &[T],
@@ -554,10 +554,9 @@ impl Writer {
         checked.map_err(|e| e.within(format_args!("object {:?}", self.manifest.texts.get(object.name))))
     }
 
-    /// Checks that components, with the entries that `entry_of` gives and the bytes that `bytes_of` does,
-    /// make an object of that format. `bytes_of` is told whether all bytes have to be seen. `complete` as in
-    /// [`Capabilities::check_object`](crate::container::Capabilities::check_object). The entries stay in the
-    /// manifest.
+    /// Checks that components form an object of this format. `entry_of` returns their entries, which stay in
+    /// the manifest; `bytes_of` returns their bytes, and gets a flag that says whether all bytes are needed.
+    /// For `complete`, see [`Capabilities::check_object`](crate::container::Capabilities::check_object).
     fn check_object_of<T>(
         &mut self,
         mut object: Object,
@@ -593,5 +592,5 @@ impl Writer {
     }
 }
 
-/// Gives the bytes of a component to a check. The flag says whether the check has to see them.
+/// Passes the bytes of a component to a check. The flag says whether the check needs all bytes.
 type BytesOf<'a, T> = dyn Fn(&T, bool, &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'a;

@@ -1,4 +1,4 @@
-//! How to write, and what was written.
+//! Options of a writer, and the summary of what it wrote.
 
 use crate::container;
 use crate::digest::Algorithm;
@@ -6,53 +6,54 @@ use crate::error::{fail, Result};
 use crate::model::manifest::{Encoding, Version};
 use crate::threads::ThreadHooks;
 
-/// What was written.
+/// What a writer wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub file_size: u64,
-    /// Objects in it.
+    /// Objects in the file.
     pub objects: u64,
-    /// Components in it.
+    /// Components in the file.
     pub components: u64,
     /// Stored bytes that this writer wrote.
     pub stored_bytes: u64,
     /// Bytes before encoding.
     pub data_bytes: u64,
-    /// Components that were copied although their bytes do not agree with a checksum of their file.
+    /// Components that were copied although their bytes do not match a checksum of their file.
     pub damaged: u64,
 }
 
-/// How to write.
+/// How to write a file.
 #[derive(Clone, Debug)]
 pub struct WriterOptions {
-    /// Which text of the spec to follow.
+    /// The version of the specification to follow.
     pub version: Version,
-    /// Components start at multiples of this, and of what the version has.
+    /// Components start at multiples of this, and of the version's own alignment.
     pub alignment: u64,
-    /// Large ones at multiples of this; 0 for no difference.
+    /// Large components start at multiples of this; 0 for no extra alignment.
     pub large_alignment: u64,
-    /// From how many bytes a component is large.
+    /// Components of at least this many bytes are large.
     pub large_size: u64,
-    /// For components that do not choose one.
+    /// The encoding of components that do not choose one.
     pub encoding: Encoding,
     /// The level of zstd.
     pub zstd_level: i32,
-    /// The digest of components that ask for none.
+    /// The digest of components that do not choose one.
     pub digest: Option<Algorithm>,
-    /// Without a `digest`, whether components get the version's default digest: CRC-32C, in zTensor 2 XXH3.
+    /// If there is no `digest`: whether components get the version's default digest, CRC-32C or, in zTensor
+    /// 2, XXH3.
     pub usual_digest: bool,
-    /// Threads that compress; 0 for one per processor.
+    /// The number of threads that compress; 0 for one per processor.
     pub threads: usize,
-    /// What is called on each thread that is started.
+    /// The hooks that each started thread calls.
     pub thread_hooks: ThreadHooks,
-    /// Sync file and folder before the end.
+    /// Whether to sync the file and its folder at the end.
     pub durable: bool,
-    /// Bytes of an independent zstd frame.
+    /// The size of an independent zstd frame.
     pub frame_size: u64,
-    /// The one form in which the same tensors and attributes have the same bytes.
+    /// Whether to write the canonical form: equal tensors and attributes give equal files.
     pub canonical: bool,
-    /// Copies go on past bytes that do not agree with a checksum of their file; the copy has no new digest of
+    /// Whether copies accept bytes that do not match a checksum of their file. The copy has no new digest of
     /// them.
     pub allow_damaged: bool,
 }
@@ -79,7 +80,7 @@ impl Default for WriterOptions {
 }
 
 impl WriterOptions {
-    /// The same options with the version's defaults and the requirements of its canonical form.
+    /// The same options, with the version's defaults and the requirements of its canonical form filled in.
     pub(super) fn resolved(&self) -> Result<WriterOptions> {
         let to = container::capabilities(self.version);
         let usual = to.usual_digest.filter(|_| self.usual_digest);

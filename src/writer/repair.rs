@@ -1,4 +1,4 @@
-//! A file that ends in an unfinished append, cut back to its last good end.
+//! Repairs a file that ends in an unfinished append: cuts it back to its last valid end.
 
 use crate::container::{AppendRecord, Limits};
 use crate::error::{fail, Cause, Error, Result};
@@ -13,14 +13,14 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How to repair.
+/// Options of a repair.
 #[derive(Clone, Copy, Debug)]
 pub struct RepairOptions {
     /// Only report what would be done.
     pub dry_run: bool,
-    /// Largest manifest, in bytes.
+    /// The largest manifest, in bytes.
     pub max_manifest_size: u64,
-    /// Where the file is to end; 0 where the repair is to find out.
+    /// The size to cut the file to; 0 lets the repair find it.
     pub cut_at: u64,
 }
 
@@ -33,22 +33,22 @@ impl Default for RepairOptions {
 /// What a repair did, or would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepairReport {
-    /// Bytes of the file before.
+    /// The size of the file before.
     pub old_size: u64,
-    /// Bytes of the file after.
+    /// The size of the file after.
     pub new_size: u64,
-    /// Objects that it then has.
+    /// How many objects the file has after the repair.
     pub objects: u64,
 }
 
-/// Repairs the file at `path`; one that opens keeps its bytes, but for the record of an append that wrote
-/// nothing.
+/// Repairs the file at `path`. A file that opens keeps its bytes. Only the record of an append that wrote
+/// nothing is cleared.
 pub fn repair(path: impl AsRef<Path>, options: &RepairOptions) -> Result<RepairReport> {
     repair_with_progress(path, options, &|_, _| true)
 }
 
-/// Repairs the file at `path` as [`repair`] does. `progress` is called with the bytes that were looked at and
-/// those of the file, and may stop it: then the file is as it was.
+/// Like [`repair`]. `progress` is called with the bytes examined and the size of the file. If it stops the
+/// repair, the file stays unchanged.
 pub fn repair_with_progress(
     path: impl AsRef<Path>,
     options: &RepairOptions,
@@ -69,8 +69,8 @@ fn repair_file(
         ..Limits::default()
     };
     check_is_one_file(path)?;
-    // It is locked before it is checked, so that no append starts or continues meanwhile. A file that needs
-    // no repair may be read-only.
+    // Lock the file before checking it, so that no append starts or continues meanwhile. A file that needs no
+    // repair may be read-only.
     let held = match HeldFile::open(path, Access::ReadWrite) {
         Err(e) if e.cause() != Cause::Busy => HeldFile::open(path, Access::Read),
         held => held,
@@ -90,7 +90,7 @@ fn repair_file(
         }
     };
     let record = record_of(&source)?.map(|_| AppendRecord::OFFSET);
-    // What is left is to open, so it is opened as it will be.
+    // Check that the repaired file will open, by opening its content now.
     let left = part(&source, new_size)?;
     let objects = match record {
         Some(_) => objects_of(Cleared(left), options),
@@ -98,12 +98,12 @@ fn repair_file(
     };
     let objects = objects.map_err(|e| e.within(format_args!("cut at byte {new_size} it would not open")))?;
     let end = (new_size != old_size).then_some(new_size);
-    watched.report(old_size)?; // all is known and nothing done
+    watched.report(old_size)?; // the last chance to stop: everything is checked, and nothing is changed
     if !options.dry_run && (end.is_some() || record.is_some()) {
         let file = SystemPath::new(path)?.open(Access::Write);
         let file = file.map_err(|e| Error::io("could not open it for writing", &e))?;
-        // The check took a while, writers may have replaced the file by renaming, and not every file system
-        // has locks.
+        // The check took time. Writers may have replaced the file by renaming, and some file systems have no
+        // locks.
         if !source.is_still(&file)? {
             return Err(fail!(Io, "it was changed meanwhile, so it was not repaired"));
         }
@@ -113,14 +113,14 @@ fn repair_file(
     Ok(RepairReport { old_size, new_size, objects })
 }
 
-/// The first `end` bytes.
+/// The first `end` bytes of the file.
 fn part(source: &FileSource, end: u64) -> Result<FileSource> {
     let (file, _, _) = source.parts();
     let file = file.try_clone().map_err(|e| Error::io("could not open it once more", &e))?;
     FileSource::from_file(file, 0, end)
 }
 
-/// The number of objects in a file that a reader opens.
+/// The number of objects in a file, which is opened as a reader would.
 fn objects_of(source: impl ByteSource + 'static, options: &RepairOptions) -> Result<u64> {
     let open = OpenOptions {
         max_manifest_size: options.max_manifest_size,
@@ -130,11 +130,11 @@ fn objects_of(source: impl ByteSource + 'static, options: &RepairOptions) -> Res
     File::from_whole(try_box(source)?, &open).map(|file| file.object_count() as u64)
 }
 
-/// A file that tells how much of it was read, and stops where it is told to.
+/// A file that reports how much of it was read, and stops if the caller asks for it.
 struct Watched<'a> {
     source: &'a FileSource,
     progress: &'a (dyn Fn(u64, u64) -> bool + Sync),
-    /// Bytes that were read, some more than once; [`STOPPED`] after it was told to stop.
+    /// How many bytes were read, counting repeated reads; [`STOPPED`] after the caller asked to stop.
     done: AtomicU64,
 }
 
@@ -168,7 +168,7 @@ impl ByteSource for Watched<'_> {
     }
 }
 
-/// A file with zeros in the place of its append record.
+/// A file whose append record is read as zeros.
 struct Cleared(FileSource);
 
 impl ByteSource for Cleared {

@@ -1,7 +1,7 @@
-//! Which components share one place in the file. In the canonical form of a container the same tensors and
-//! attributes give the same bytes: objects and components are in the order of their names' bytes, each at the
-//! next multiple of the alignment, and those with equal bytes share one place, which an index by the hash of
-//! the bytes finds. In other files copies share bytes that their sources share.
+//! Decides which components share one place in the file. In canonical form, equal tensors and attributes give
+//! equal files: objects and components are sorted by the bytes of their names, each begins at the next
+//! multiple of the alignment, and components with equal bytes share one place. An index by hash finds equal
+//! bytes. In other files, copies share bytes that their sources share.
 
 use super::description::{ComponentSpec, MadeOf, Recode};
 use crate::convert::swap_whole;
@@ -16,31 +16,31 @@ use foldhash::fast::SeedableRandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-/// Bytes that are swapped at a time.
+/// How many bytes are swapped at a time.
 const HASH_PIECE: usize = 1 << 20;
 
 /// The SHA-256 of a component's bytes.
 type ContentHash = [u8; 32];
 
-/// The hash of a component's bytes, if it is needed, for the index of [`Canonical`].
+/// The hash of a component's bytes for the index of [`Canonical`], if it is needed.
 #[allow(clippy::large_enum_variant, reason = "a box would ask for memory that cannot be refused")]
 pub enum Content {
-    /// It is not needed: equal bytes need not be found.
+    /// Not needed, because equal bytes need not be found.
     Untracked,
     /// The hash of all bytes.
     Hashed(ContentHash),
-    /// The hash of the bytes that have come so far.
+    /// The hash of the bytes so far.
     Hashing(Hasher),
 }
 
-/// Bytes that were written, and where.
+/// Bytes that were written, and their offset.
 struct StoredContent {
     content: ContentHash,
     size: u64,
     offset: u64,
 }
 
-/// What the canonical form asks of a writer, and the components that were written; nothing for other files.
+/// The rules of the canonical form, and the components that were written. `None` for other files.
 pub struct Canonical(Option<ContentIndex>);
 
 impl Canonical {
@@ -53,7 +53,7 @@ impl Canonical {
         self.0.is_some()
     }
 
-    /// How a copy is encoded.
+    /// How a copy is encoded, for the options in `asked`.
     pub fn recode(&self, asked: &Recode) -> Recode {
         match self.is_asked() {
             false => *asked,
@@ -65,7 +65,7 @@ impl Canonical {
         }
     }
 
-    /// Refuses an encoding or a digest that components of the canonical form do not have.
+    /// Refuses an encoding or digest that the canonical form does not allow.
     pub fn check_component(&self, encoding: Encoding, digest: Option<Algorithm>) -> Result<()> {
         match (self.is_asked(), encoding, digest) {
             (false, ..) | (_, Encoding::Raw, Some(Algorithm::Xxh3)) => Ok(()),
@@ -73,13 +73,13 @@ impl Canonical {
         }
     }
 
-    /// Refuses attributes with keys that are perhaps not in normal form.
+    /// Refuses attributes with a key that may not be in normal form C.
     pub fn check_attribute_keys(&self, attributes: &Attributes) -> Result<()> {
         let keys = attributes.iter().map(|(key, _)| key);
         keys.filter_map(Value::as_text).try_for_each(|key| self.check_attribute_key(key))
     }
 
-    /// Refuses a key of attributes that is perhaps not in normal form.
+    /// Refuses an attribute key that may not be in normal form C.
     pub fn check_attribute_key(&self, key: &str) -> Result<()> {
         match self.is_asked() {
             false => Ok(()),
@@ -87,7 +87,7 @@ impl Canonical {
         }
     }
 
-    /// Rejects an object or a component whose name does not come after the previous one's.
+    /// Refuses an object or component whose name does not come after the previous name.
     pub fn check_order<'n>(
         &self,
         what: &str,
@@ -113,8 +113,8 @@ impl Canonical {
         self.content_of_pieces(swap_width(dtype), |body| elements.chunks(HASH_PIECE).try_for_each(body))
     }
 
-    /// The content of bytes that `each` gives piece by piece. Elements that are stored in another order than
-    /// the host's are swapped, by the width that is given.
+    /// The content of bytes that `each` passes piece by piece. If a width is given, elements of this width
+    /// are swapped, because they are stored in the other byte order.
     pub fn content_of_pieces(
         &self,
         swap_width: Option<usize>,
@@ -126,7 +126,7 @@ impl Canonical {
         }
     }
 
-    /// The content of a component whose bytes are still to come.
+    /// The content of a component whose bytes will follow.
     pub fn content_of_stream(&self) -> Content {
         match self.0 {
             None => Content::Untracked,
@@ -144,8 +144,8 @@ impl Canonical {
         }
     }
 
-    /// Records the bytes of a component at `offset`. Returns the offset of its entry, which is another one
-    /// only for a component without bytes.
+    /// Records the bytes of a component at `offset`. Returns the offset for its entry, which only differs if
+    /// the component is empty.
     pub fn record_content(&mut self, content: Content, size: u64, offset: u64) -> Result<u64> {
         let (content, is_late) = match content {
             Content::Untracked => return Ok(offset),
@@ -161,7 +161,7 @@ impl Canonical {
     }
 }
 
-/// Bytes that were written, by their hash.
+/// Written bytes, by their hash.
 struct ContentIndex {
     entries: HashTable<StoredContent>,
     hasher: SeedableRandomState,
@@ -186,7 +186,7 @@ impl ContentIndex {
     }
 }
 
-/// The hash of all bytes that the hasher got.
+/// The hash of all bytes that were added.
 fn finish(hasher: Hasher) -> ContentHash {
     match hasher.finish() {
         Digest::Sha256(content) => content,
@@ -194,7 +194,7 @@ fn finish(hasher: Hasher) -> ContentHash {
     }
 }
 
-/// Identifies a copy: the bytes in the source file, and how they are written.
+/// Identifies a copy by its bytes in the source file and how they are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CopyKey {
     from: StoredPlace,
@@ -202,7 +202,7 @@ pub struct CopyKey {
     recoded: Option<Recoded>,
 }
 
-/// How bytes are written that are decoded first: two copies of one source with equal values have equal bytes.
+/// How bytes are written after decoding. Two copies of one source with equal values have equal bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Recoded {
     dtype: Dtype,
@@ -212,7 +212,7 @@ struct Recoded {
     size: Option<u64>,
 }
 
-/// Where the bytes of a copy are in the written file.
+/// The position of a copy's bytes in the written file.
 #[derive(Clone, Copy)]
 pub struct Copied {
     pub offset: u64,
@@ -220,15 +220,15 @@ pub struct Copied {
     pub digest: Option<TextId>,
 }
 
-/// All copies that were written.
+/// All copies so far.
 pub struct CopyIndex {
     entries: HashTable<(CopyKey, Copied)>,
     hasher: SeedableRandomState,
 }
 
 impl CopyKey {
-    /// The key of a copy of unchanged stored bytes, or of bytes that are decoded and written as `recoded`,
-    /// `made_of` its elements or others, with a digest by `digest`.
+    /// The key of a copy of unchanged stored bytes, or of bytes that are decoded and written as `recoded`
+    /// from `made_of`, with a digest by `digest`.
     pub fn new(
         from: StoredPlace,
         recoded: Option<&ComponentSpec<'_>>,
@@ -256,7 +256,7 @@ impl CopyIndex {
         found.map(|(_, copied)| *copied)
     }
 
-    /// Adds a copy, unless it is empty: an empty component has no position.
+    /// Adds a copy. An empty component has no position, so it is ignored.
     pub fn insert(&mut self, copy: CopyKey, entry: &Component, digest: Option<TextId>) -> Result<()> {
         if entry.stored_size == 0 {
             return Ok(());
@@ -275,7 +275,7 @@ impl CopyIndex {
     }
 }
 
-/// The width of elements that are swapped when they are stored; `None` if they are stored unchanged.
+/// The width of elements that are swapped for storage; `None` if they are stored unchanged.
 pub fn swap_width(dtype: Dtype) -> Option<usize> {
     dtype.swaps(false).then_some(dtype.size())
 }

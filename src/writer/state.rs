@@ -1,5 +1,5 @@
-//! The writer: its state, what it gives to the sink and to the digest, on several threads if there is much of
-//! it, and how it ends, with manifest and footer or in failure.
+//! The writer's state, writing to the sink and hashing (on several threads for many bytes), and the end: the
+//! manifest and footer, or the rollback after a failure.
 
 use super::append_base::AppendBase;
 use super::content_check::ContentCheck;
@@ -24,23 +24,23 @@ use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::path::Path;
 
-/// What determines the entry of a dense object's data.
+/// The properties that determine the entry of a dense object's data.
 pub(super) type EntryKind = (Dtype, Option<Logical>, Option<Encoding>, Option<Option<Algorithm>>);
 
-/// The state of the writer.
+/// The phase of the writer.
 #[allow(clippy::large_enum_variant, reason = "a writer has one")]
 pub(super) enum Phase {
     /// Between objects.
     Idle,
-    /// Within an object, perhaps within a component.
+    /// In an object, and possibly in a component.
     Object {
         checkpoint: Checkpoint,
         entry: Object,
         attributes: Attributes,
-        /// Checks the bytes of its components as they come; none if all of them were checked before.
+        /// Checks the bytes of its components as they come; `None` if all were checked before.
         contents: Option<ContentCheck>,
     },
-    /// Writing failed, or the writer was finished: it takes no more calls.
+    /// Writing failed, or the writer was finished. No more calls are accepted.
     Closed(&'static str),
 }
 
@@ -49,36 +49,36 @@ pub struct OpenComponent {
     pub(super) entry: Component,
     pub(super) rare: RareNames,
     pub(super) hasher: Option<Hasher>,
-    /// Whether the digest covers decoded or stored bytes.
+    /// Whether the digest covers the decoded or the stored bytes.
     pub(super) hashes: DigestOf,
-    /// Bytes given so far.
+    /// How many bytes were given so far.
     pub(super) bytes_in: u64,
     /// The decoded size, if it is known.
     pub(super) expected: Option<u64>,
-    /// Bytes of the last frame, which is not complete.
+    /// The bytes of the last frame, which is not complete.
     pub(super) pending: Vec<u8>,
     /// Whether a frame was written.
     pub(super) has_frames: bool,
-    /// Stored bytes of each frame, where a table of them follows.
+    /// The stored size of each frame, if a seek table will follow.
     pub(super) frame_sizes: Vec<u32>,
-    /// The bytes of an element that is not complete, if elements have to be byte-swapped.
+    /// The bytes of an incomplete element, if elements have to be byte-swapped.
     pub(super) partial: Vec<u8>,
-    /// Its bytes come in calls of `data`, not all at once.
+    /// Whether its bytes come in calls of `data`, not all at once.
     pub(super) streamed: bool,
     /// The hash of its bytes, if it is needed.
     pub(super) content: Content,
-    /// Its bytes are those of another component, and are not written.
+    /// Whether it has the same bytes as another component, so that they are not written.
     pub(super) is_shared: bool,
 }
 
 /// The most bytes that are written between two progress reports.
 pub(super) const MAX_UNREPORTED: usize = 16 << 20;
 
-/// Below, starting a thread costs more than it saves.
+/// For fewer bytes, starting a thread costs more than it saves.
 const MIN_PARALLEL_WRITE: usize = 4 << 20;
 const MIN_OFFLOADED_SHA256: usize = 1 << 20;
 
-/// From how many bytes on it pays to start a thread for a digest.
+/// For at least this many bytes, a separate thread for the digest pays.
 pub(super) fn min_offloaded(algorithm: Algorithm) -> usize {
     match algorithm {
         Algorithm::Sha256 => MIN_OFFLOADED_SHA256,
@@ -86,7 +86,7 @@ pub(super) fn min_offloaded(algorithm: Algorithm) -> usize {
     }
 }
 
-/// A callback that is asked whether to go on, with the bytes of the file so far.
+/// A callback that gets the bytes of the file so far, and returns whether to continue.
 pub(super) trait Progress: Send {
     fn continues(&self, written: u64) -> bool;
 }
@@ -97,11 +97,11 @@ impl<F: Fn(u64) -> bool + Send> Progress for F {
     }
 }
 
-/// The progress callback, and how long ago it was called.
+/// The progress callback, and how many bytes were processed since its last call.
 #[derive(Default)]
 pub(super) struct ProgressReports {
     pub(super) callback: Option<Box<dyn Progress>>,
-    /// Bytes that were written or compressed since it was called.
+    /// Bytes that were written or compressed since the last call.
     pub(super) bytes_since: usize,
 }
 
@@ -125,9 +125,9 @@ pub struct Writer {
     pub(super) component: Option<OpenComponent>,
     pub(super) encoders: Encoders,
     pub(super) append_base: Option<AppendBase>,
-    /// The entry that was made last for the data of a dense object.
+    /// The last entry that was made for the data of a dense object.
     pub(super) last_entry: Option<(EntryKind, Component)>,
-    /// Threads that hash while this one writes.
+    /// The number of threads that hash while this one writes.
     pub(super) busy_threads: usize,
     pub(super) stored_bytes: u64,
     pub(super) data_bytes: u64,
@@ -136,16 +136,16 @@ pub struct Writer {
     pub(super) label: String,
     pub(super) reports: ProgressReports,
     pub(super) canonical: Canonical,
-    /// Positions in the table of shards, by their names.
+    /// Positions in the table of shards, by name.
     pub(super) shard_names: HashTable<u32>,
-    /// Positions in it, by the numbers of the open files.
+    /// Positions in the table of shards, by the number of the open file.
     pub(super) shard_files: HashTable<(u64, Position)>,
     /// The components that were copied.
     pub(super) copies: CopyIndex,
 }
 
 impl Writer {
-    /// A new file at `path`, published when it is finished.
+    /// Makes a writer for a new file at `path`. The file is published when it is finished.
     pub fn create(path: impl AsRef<Path>, options: &WriterOptions) -> Result<Writer> {
         let path = path.as_ref();
         let label = try_format(format_args!("{}", path.display()))?;
@@ -159,7 +159,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// A new file that goes to `sink`.
+    /// Makes a writer for a new file that goes to `sink`.
     pub fn to_sink(sink: Box<dyn ByteSink>, options: &WriterOptions) -> Result<Writer> {
         options.check()?;
         Writer::begin_file(sink, options)
@@ -198,7 +198,7 @@ impl Writer {
         }
     }
 
-    /// What the file can represent.
+    /// The capabilities of the file's container.
     pub(super) fn capabilities(&self) -> &'static Capabilities {
         container::capabilities(self.options.version)
     }
@@ -208,7 +208,7 @@ impl Writer {
         self.sink.is_some()
     }
 
-    /// Whether the object of that name is open.
+    /// Whether the object with this name is open.
     pub fn has_open(&self, name: &str) -> bool {
         matches!(&self.state, Phase::Object { entry, .. } if self.manifest.texts.get(entry.name) == name)
     }
@@ -232,7 +232,7 @@ impl Writer {
         }
     }
 
-    /// The object that is open.
+    /// The open object.
     pub(super) fn open_object(&self) -> Result<Object> {
         match &self.state {
             Phase::Object { entry, .. } => Ok(*entry),
@@ -248,13 +248,13 @@ impl Writer {
         }
     }
 
-    /// Takes everything since the checkpoint out of the manifest.
+    /// Removes everything since the checkpoint from the manifest.
     pub(super) fn roll_back_manifest(&mut self, checkpoint: &Checkpoint) {
         self.manifest.rollback(checkpoint);
-        self.last_entry = None; // its role's name may be gone
+        self.last_entry = None; // the name of its role may have been removed
     }
 
-    /// The entry of an object that has no components yet; those that are pushed next are its own.
+    /// The entry of an object without components. Components that are added next belong to it.
     pub(super) fn object_entry(&mut self, name: TextId, format: Format, shape: &[u64]) -> Result<Object> {
         let shape_start = table_position(self.manifest.dimensions.len())?;
         self.manifest.dimensions.try_reserve(shape.len())?;
@@ -270,7 +270,7 @@ impl Writer {
         })
     }
 
-    /// Whether an object of that name exists.
+    /// Whether an object with this name exists.
     pub(super) fn has_name(&self, name: &str) -> bool {
         if self.append_base.as_ref().is_some_and(|base| base.has(name)) {
             return true;
@@ -285,7 +285,7 @@ impl Writer {
         if self.names.capacity().saturating_sub(self.names.len()) >= more {
             return Ok(());
         }
-        // To four times its size: growing computes the hash of every name again.
+        // Grow to four times the size, because growing hashes every name again.
         let more = more.max(self.names.len().saturating_mul(3));
         let reserved = self.names.try_reserve(more, |at| hasher.hash_one(name_at(manifest, *at)));
         reserved.map_err(|_| {
@@ -306,14 +306,14 @@ impl Writer {
 }
 
 impl Writer {
-    /// Asks `continues` at least every 64 MiB, and before the file is published; false fails the writer for
-    /// good.
+    /// Sets the progress callback. It is called at least every 64 MiB, and before the file is published. If
+    /// it returns false, the writer fails.
     pub fn on_progress(&mut self, continues: impl Fn(u64) -> bool + Send + 'static) -> Result<()> {
         self.reports.callback = Some(try_box(continues)?);
         Ok(())
     }
 
-    /// Counts bytes that were done, and calls the progress callback if it is time to.
+    /// Counts processed bytes, and calls the progress callback if it is due.
     pub(super) fn report(&mut self, done: usize) -> Result<()> {
         self.reports.bytes_since = self.reports.bytes_since.saturating_add(done);
         match self.reports.bytes_since < MAX_UNREPORTED {
@@ -340,7 +340,7 @@ impl Writer {
         self.write_and_hash(bytes, None)
     }
 
-    /// Stored bytes of the component that is open.
+    /// Stores bytes of the open component.
     pub(super) fn store(&mut self, stored: &[u8]) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Err(fail!(Internal, "no component")) };
         open.entry.stored_size = open.entry.stored_size.saturating_add(stored.len() as u64);
@@ -362,7 +362,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Appends bytes to the file, and gives them to the digest.
+    /// Appends bytes to the file, and hashes them.
     pub(super) fn write_and_hash(&mut self, bytes: &[u8], mut hasher: Option<&mut Hasher>) -> Result<()> {
         if !self.reports.is_enabled() {
             return self.write_at_once(bytes, hasher);
@@ -381,7 +381,7 @@ impl Writer {
         };
         let Some(sink) = self.sink.as_mut() else { return Err(fail!(State, "the writer is finished")) };
         let written = if count > 1 {
-            // The first thread that calls this hashes.
+            // The first thread that calls this does the hashing.
             let hasher = Mutex::new(hasher);
             let hash = || {
                 let hasher = hasher.lock().take();
@@ -420,8 +420,8 @@ impl Writer {
 }
 
 impl Writer {
-    /// Writes manifest and footer and publishes the file. The writer is closed afterwards in any case. On
-    /// failure the destination is unchanged.
+    /// Writes the manifest and footer, and publishes the file. Afterwards the writer is closed in any case.
+    /// On failure the destination is unchanged.
     pub fn finish(&mut self) -> Result<Summary> {
         self.check_idle()?;
         let outcome = match self.append_base.take() {
@@ -438,7 +438,7 @@ impl Writer {
         }
     }
 
-    /// Closes the writer and leaves the destination unchanged; if that fails, the error says so.
+    /// Closes the writer and leaves the destination unchanged. If that fails, the error says so.
     pub fn abort(&mut self, error: Error) -> Error {
         match self.is_open() {
             true => self.poison(error),
@@ -462,7 +462,7 @@ impl Writer {
         Ok(self.summary(objects, components))
     }
 
-    /// Pads the file up to where the manifest begins.
+    /// Pads the file up to the start of the manifest.
     pub(super) fn align_manifest(&mut self) -> Result<()> {
         match container::aligns_manifest(self.options.version) {
             true => self.align(self.alignment_of(Some(0))),
@@ -495,8 +495,8 @@ impl Writer {
         published.map_err(|e| self.poison(e))
     }
 
-    /// Closes the writer for a failure, and rolls the sink back, so that the destination is as it was. If
-    /// that fails, the error says what the destination is.
+    /// Closes the writer after a failure, and rolls the sink back, so that the destination is unchanged. If
+    /// that fails, the error says what state the destination has.
     pub(super) fn poison(&mut self, error: Error) -> Error {
         let rolled_back = self.sink.take().map(|mut sink| sink.roll_back());
         self.component = None;
