@@ -1,6 +1,6 @@
-//! Arrays in archives, whose elements are not simply all of their decoded bytes in order: they are behind a
-//! header that is compressed with them, or stored with strides. Decoding them decompresses all stored bytes,
-//! passes over the header and gathers the elements in row-major order.
+//! Arrays in archives whose elements are not just all decoded bytes in order: they are compressed together
+//! with a header, or stored with strides. Decoding decompresses all stored bytes, skips the header, and
+//! gathers the elements in row-major order.
 
 use super::decode::Chunks;
 use super::strides::Gather;
@@ -12,20 +12,20 @@ use crate::model::dtype::Dtype;
 use crate::model::encoding::{Codec, Coding};
 use std::ops::Range;
 
-/// How stored bytes that are read become decoded ones.
+/// How stored bytes are decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decoding {
-    /// They are the same.
+    /// Stored and decoded bytes are the same.
     Raw,
-    /// Frames of a codec.
+    /// The stored bytes are frames of a codec.
     Frames(Codec),
-    /// An [`Array`].
+    /// The stored bytes are an [`Array`].
     Array,
-    /// The numbers of an object, for which several components are decoded together, as elements of this
-    /// dtype. Their bytes are the decoded ones.
+    /// The decoded bytes are the numbers of an object, which are made from several components, as elements of
+    /// this dtype.
     Numbers {
         to: Dtype,
-        /// A range of them is decoded without those before it.
+        /// Whether a range can be decoded without the numbers before it.
         in_ranges: bool,
     },
 }
@@ -39,28 +39,28 @@ impl From<Coding> for Decoding {
     }
 }
 
-/// How an array is decoded.
+/// An array, and how to decode it.
 #[derive(Clone, Copy)]
 pub(crate) struct Array<'f> {
     pub(crate) layout: &'f Layout,
     pub(crate) order: Order<'f>,
-    /// Bytes of an element, both parts of a complex one.
+    /// The size of an element in bytes. An element of a complex dtype has both parts.
     pub(crate) element_size: u64,
-    /// Bytes of all elements.
+    /// The size of all elements in bytes.
     pub(crate) size: u64,
 }
 
 /// The order of an array's elements.
 #[derive(Clone, Copy)]
 pub(crate) enum Order<'f> {
-    /// Row-major, compressed together with the bytes before them.
+    /// Row-major, compressed together with the bytes before the elements.
     RowMajor(Codec),
     /// With strides, compressed or not.
     Strided { shape: &'f [u64], strides: &'f [u64], codec: Option<Codec> },
 }
 
 impl Array<'_> {
-    /// Bytes that are decoded together: elements, where these are gathered.
+    /// The size of the units that are decoded: an element, if elements are gathered.
     pub(crate) fn unit(&self) -> u64 {
         match self.order {
             Order::RowMajor(_) => 1,
@@ -68,8 +68,8 @@ impl Array<'_> {
         }
     }
 
-    /// Refuses what `wanted` bytes of it may not take, before anything is asked for: a compressed one is
-    /// decoded whole, and by strides few bytes may be many elements.
+    /// Checks the limits for decoding `wanted` bytes, before memory is allocated. A compressed array is
+    /// decoded as a whole, and with strides, few bytes can be many elements.
     pub(crate) fn check_size(&self, wanted: u64, stored_size: u64, limit: u64) -> Result<()> {
         let most = match self.order {
             Order::Strided { codec: None, .. } => wanted,
@@ -81,7 +81,7 @@ impl Array<'_> {
         }
     }
 
-    /// The stored bytes that a range of decoded bytes needs, of `stored_size` in all.
+    /// The stored bytes that a range of decoded bytes needs. `stored_size` is the size of all stored bytes.
     pub(crate) fn needed(&self, wanted: &Range<u64>, stored_size: u64) -> Result<Range<u64>> {
         match self.order {
             Order::Strided { shape, strides, codec: None } => Ok(self.gather(shape, strides)?.needed(wanted)),
@@ -89,7 +89,7 @@ impl Array<'_> {
         }
     }
 
-    /// Bytes of memory that decoding a range takes beside the range.
+    /// The memory that decoding a range takes besides the range itself.
     pub(crate) fn memory(&self) -> u64 {
         match self.order {
             Order::Strided { codec: Some(_), .. } => self.layout.decoded_size,
@@ -97,8 +97,8 @@ impl Array<'_> {
         }
     }
 
-    /// Fills `dst` with its bytes from `offset` on: whole units. `stored` are those that [`Array::needed`]
-    /// gives, and `from` is the place of the first of them among all.
+    /// Fills `dst` with decoded bytes from `offset` on, in whole units. `stored` are the bytes that
+    /// [`Array::needed`] gives; `from` is the offset of the first one among all stored bytes.
     pub(crate) fn decode_range(&self, stored: &[u8], from: u64, offset: u64, dst: &mut [u8]) -> Result<()> {
         match self.order {
             Order::Strided { shape, strides, codec } => {
@@ -122,8 +122,8 @@ impl Array<'_> {
         }
     }
 
-    /// Gives `body` all of its bytes front to back, about `step` at a time, in whole elements. `stored` are
-    /// all stored bytes.
+    /// Calls `body` with all decoded bytes front to back, about `step` at a time, in whole elements. `stored`
+    /// are all stored bytes.
     pub(crate) fn for_each_chunk(
         &self,
         stored: &[u8],
@@ -151,13 +151,13 @@ impl Array<'_> {
         Gather::new(shape, strides, usize::try_from(self.element_size).unwrap_or(usize::MAX))
     }
 
-    /// The bytes of elements among the decompressed ones.
+    /// The part of the decompressed bytes that has the elements.
     fn elements<'b>(&self, decompressed: &'b [u8]) -> &'b [u8] {
         let start = usize::try_from(self.layout.start).ok();
         start.and_then(|start| decompressed.get(start..)).unwrap_or_default()
     }
 
-    /// Decompresses all stored bytes and hands those of the elements to `sink` a little at a time.
+    /// Decompresses all stored bytes, and calls `sink` with the elements, a few at a time.
     fn row_major(
         &self,
         codec: Codec,
@@ -175,8 +175,8 @@ impl Array<'_> {
         })
     }
 
-    /// Decompresses all stored bytes and hands them to `sink` a little at a time, checked against their size
-    /// and CRC-32.
+    /// Decompresses all stored bytes, and calls `sink` with them, a few at a time. Checks their size and
+    /// CRC-32.
     fn decompress(
         &self,
         codec: Codec,
@@ -191,13 +191,14 @@ impl Array<'_> {
         self.layout.checksum.map_or(Ok(()), |expected| sum.check(expected.crc32))
     }
 
-    /// All stored bytes decompressed.
+    /// Decompresses all stored bytes.
     fn decompressed(&self, codec: Codec, stored: &[u8]) -> Result<Vec<u8>> {
         let mut all = Vec::new();
         let size = in_memory(self.layout.decoded_size)?;
         all.try_reserve_exact(size).map_err(|_| Error::out_of_memory(size))?;
         self.decompress(codec, stored, &mut |piece| {
-            all.extend_from_slice(piece); // within what was reserved: no more than the size comes
+            // Within what was reserved, because no more bytes come than the size.
+            all.extend_from_slice(piece);
             Ok(())
         })?;
         Ok(all)
@@ -212,10 +213,10 @@ mod tests {
     use crate::model::encoding::Encoding;
 
     const SHAPE: [u64; 3] = [100, 10, 20];
-    /// Of each plane the columns follow each other.
+    /// In each plane, columns are contiguous.
     const STRIDES: [u64; 3] = [200, 1, 10];
 
-    /// Elements of two bytes, in stored order; each has its row-major index as its value.
+    /// Elements of two bytes, in stored order. The value of each is its row-major index.
     fn stored() -> Vec<u8> {
         let mut stored = vec![0; 40_000];
         for at in 0..20_000_u16 {

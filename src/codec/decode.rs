@@ -1,5 +1,5 @@
-//! Decoding of frames, of any codec: all of them straight into the destination, a part of the decoded bytes,
-//! or everything a little at a time.
+//! Decodes the frames of any codec: all of them into the destination, a part of the decoded bytes, or
+//! everything in small pieces.
 
 use super::frame_format::{in_frame, Decoded, FrameDecoder, FrameFormat, StreamDecoder};
 use super::frame_index::{FramePoint, Seek};
@@ -9,7 +9,7 @@ use crate::error::{broken, fail, Cause, Error, Result};
 use crate::memory::zeroed;
 use crate::model::encoding::Codec;
 
-/// Decodes all of these frames straight into `dst`: exactly as many bytes as it has, or an error.
+/// Decodes all of these frames directly into `dst`. They must decode to exactly its size.
 ///
 /// After an error `dst` has undefined contents.
 pub(super) fn decode_into<F: FrameFormat>(
@@ -32,11 +32,11 @@ pub(super) fn decode_into<F: FrameFormat>(
         let longer =
             || broken!(codec.length_rule(), "the {name} frames hold more than the {wanted} bytes declared");
         let out = rest.get_mut(..out).ok_or_else(longer)?;
-        // Back-references are read from `out` itself: no window is allocated.
+        // Back-references read from `out` itself, so no window is allocated.
         let written = match decoder.decode(stored.frame(&header.stored), &header, out)? {
             Decoded::Size(written) => written,
-            // If the header declared a size, there was room for it, and the header is wrong; else the
-            // manifest is.
+            // If the header gave a size, `out` had space for it, so the header is wrong. Otherwise the
+            // manifest is wrong.
             Decoded::TooLarge if header.content.is_none() => return Err(longer()),
             Decoded::TooLarge => return Err(broken_promise(codec, &header)),
         };
@@ -51,16 +51,18 @@ pub(super) fn decode_into<F: FrameFormat>(
     }
 }
 
-/// How many bytes are decoded at a time where they are only handed on.
+/// How many bytes are decoded at a time if they are only passed on.
 const SCRATCH: usize = 128 << 10;
-/// If a part of a frame up to this size is wanted, all of it is decoded: quicker than streaming.
+/// If a part of a frame up to this size is wanted, the whole frame is decoded, which is faster than
+/// streaming.
 const SMALL_FRAME: u64 = 1 << 20;
 
-/// Decodes bytes from `offset` on, as many as `dst` has, out of `decoded_size`.
+/// Decodes the bytes from `offset` on into `dst`. `decoded_size` is the size of all decoded bytes.
 ///
-/// `start` is what the index of these frames gives for it, and `stored` has what that needs. Frames that say
-/// their size and are not touched are passed over. If a part of a frame is wanted, the frame is decoded up to
-/// there, a small one whole. After an error `dst` has undefined contents.
+/// `start` is what the index of the frames returned for the range, and `stored` has the bytes that it needs.
+/// Frames outside the range that give their size are skipped. If a part of a frame is wanted, it is decoded
+/// up to the end of that part; a small frame is decoded as a whole. After an error `dst` has undefined
+/// contents.
 pub(super) fn decode_range<F: FrameFormat>(
     codec: Codec,
     stored: StoredPart<'_>,
@@ -80,8 +82,9 @@ pub(super) fn decode_range<F: FrameFormat>(
     }
     let mut decoder = F::FrameDecoder::new()?;
     let mut frames = stored;
-    let FramePoint { stored: first_frame, decoded: mut start } = start.point; // where the next frame's content begins
-    let mut at = offset; // the next byte wanted
+    // Where the next frame's content begins.
+    let FramePoint { stored: first_frame, decoded: mut start } = start.point;
+    let mut at = offset; // the next byte that is wanted
     let mut rest = dst;
     for header in with_data(Walk::<F>::of_part(&mut frames, first_frame)) {
         let header = header?;
@@ -115,15 +118,15 @@ pub(super) fn decode_range<F: FrameFormat>(
     ))
 }
 
-/// A part of the decoded bytes of a frame of known size.
+/// A part of the content of a frame whose size is known.
 struct FramePart<'f> {
     frame: &'f [u8],
     header: &'f Header,
-    /// Decoded bytes of the whole frame.
+    /// The decoded size of the whole frame.
     content: u64,
-    /// Decoded bytes before the part.
+    /// How many decoded bytes come before the part.
     skip: u64,
-    /// Bytes of the part.
+    /// How many bytes the part has.
     take: usize,
 }
 
@@ -137,8 +140,8 @@ fn known_part<F: FrameFormat>(
     let FramePart { frame, header, content, skip, take } = *part;
     let outside = || fail!(Internal, "a part is outside of its {} frame", codec.name());
     if let Some(out) = usize::try_from(content).ok().and_then(|size| rest.get_mut(..size)) {
-        // There is room for the whole frame, so all of it is decoded; the next frames overwrite what follows
-        // the part. Back-references are read from `out` itself: no window is allocated.
+        // The whole frame fits, so it is decoded completely. The next frames overwrite what comes after the
+        // part. Back-references read from `out` itself, so no window is allocated.
         let written = decode_frame::<F>(codec, decoder, frame, header, out)?;
         let skip = usize::try_from(skip).map_err(|_| outside())?;
         match skip.checked_add(take).filter(|&end| end <= written) {
@@ -167,8 +170,8 @@ fn known_part<F: FrameFormat>(
     Ok(())
 }
 
-/// Decodes a frame to the start of `out`, which has memory for the size in its header. Returns the number of
-/// bytes.
+/// Decodes a frame to the front of `out`, which has space for the size in the frame's header. Returns the
+/// decoded size.
 fn decode_frame<F: FrameFormat>(
     codec: Codec,
     decoder: &mut F::FrameDecoder,
@@ -189,14 +192,14 @@ fn decode_frame<F: FrameFormat>(
     }
 }
 
-/// The error of a frame that holds more than its header says.
+/// The error for a frame with more content than its header says.
 #[cold]
 fn broken_promise(codec: Codec, header: &Header) -> Error {
     in_frame(codec, header, broken!(codec.corrupt_rule(), "it holds more bytes than its header promises"))
 }
 
-/// Decodes a frame into new memory. Either the walk has checked that its blocks can hold `content` bytes, or
-/// the table gives that size.
+/// Decodes a frame into new memory. Its size is safe to allocate: either the walk has checked that the blocks
+/// can have `content` bytes, or the table gives the size.
 fn whole_frame<F: FrameFormat>(
     codec: Codec,
     decoder: &mut F::FrameDecoder,
@@ -217,9 +220,9 @@ fn whole_frame<F: FrameFormat>(
     Ok(whole)
 }
 
-/// Streams a frame, drops the first `skip` bytes and stops when `to` is full or the frame ends.
+/// Streams a frame, drops the first `skip` bytes, and stops when `to` is full or the frame ends.
 ///
-/// Gives the bytes decoded, dropped ones too, and the bytes written.
+/// Returns how many bytes were decoded, including dropped ones, and how many were written.
 fn stream_part<F: FrameFormat>(
     codec: Codec,
     mut frame: &[u8],
@@ -247,20 +250,20 @@ fn stream_part<F: FrameFormat>(
     Ok((skip.saturating_add(wide(written)), written))
 }
 
-/// A size in memory as a number of the format.
+/// A size in memory as a 64-bit number.
 fn wide(size: usize) -> u64 {
     u64::try_from(size).unwrap_or(u64::MAX)
 }
 
-/// Called with the number of stored bytes that were decoded so far; an error stops decoding.
+/// Called with the number of stored bytes decoded so far. An error stops decoding.
 pub(super) type OnStored<'a> = dyn FnMut(u64) -> Result<()> + 'a;
 
 /// Receives decoded bytes, in order.
 pub(super) type Sink<'a> = dyn FnMut(&[u8]) -> Result<()> + 'a;
 
-/// Decodes everything in order and hands it to `sink` a little at a time. Returns how many bytes it was.
+/// Decodes everything in order, and calls `sink` with small pieces. Returns the decoded size.
 ///
-/// More than `limit` bytes are an error, before the sink sees them.
+/// If there are more than `limit` bytes, it fails before `sink` gets them.
 pub(super) fn decode_chunks<F: FrameFormat>(
     codec: Codec,
     stored: &[u8],
@@ -270,8 +273,8 @@ pub(super) fn decode_chunks<F: FrameFormat>(
     chunks::<F>(codec, stored, limit, Some(sink), &mut |_| Ok(()))
 }
 
-/// Decodes everything in order and hands it to `sink` a little at a time. Fails if it is not exactly `size`
-/// bytes.
+/// Decodes everything in order, and calls `sink` with small pieces. Fails if the decoded size is not exactly
+/// `size`.
 pub(super) fn decode_exactly<F: FrameFormat>(
     codec: Codec,
     stored: &[u8],
@@ -279,7 +282,7 @@ pub(super) fn decode_exactly<F: FrameFormat>(
     sink: &mut Sink<'_>,
 ) -> Result<()> {
     let decoded = decode_chunks::<F>(codec, stored, size, sink).map_err(|error| match error.cause() {
-        // The decoder was stopped at the declared size: that there is more is the file's fault, not a limit.
+        // Decoding stopped at the declared size. That there is more is an error in the file, not a limit.
         Cause::Limit => {
             broken!(codec.length_rule(), "it decodes to more than the {size} bytes that are declared")
         }
@@ -291,7 +294,8 @@ pub(super) fn decode_exactly<F: FrameFormat>(
     }
 }
 
-/// Decoded bytes of pieces that end anywhere, in chunks of one size; the last one may be shorter.
+/// Turns pieces of decoded bytes, which may end anywhere, into chunks of one size. The last chunk may be
+/// shorter.
 pub(crate) struct Chunks {
     chunk: Vec<u8>,
     size: usize,
@@ -304,7 +308,7 @@ impl Chunks {
         Ok(Chunks { chunk, size })
     }
 
-    /// Adds a piece, and gives `body` each chunk that it fills.
+    /// Adds a piece, and calls `body` with each chunk that is full.
     pub(crate) fn add(&mut self, mut piece: &[u8], body: &mut Sink<'_>) -> Result<()> {
         while !piece.is_empty() && self.size > 0 {
             let space = self.size.saturating_sub(self.chunk.len()).min(piece.len());
@@ -319,7 +323,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Gives `body` what is left.
+    /// Calls `body` with the remaining bytes.
     pub(crate) fn end(self, body: &mut Sink<'_>) -> Result<()> {
         match self.chunk.is_empty() {
             true => Ok(()),
@@ -328,10 +332,10 @@ impl Chunks {
     }
 }
 
-/// How many bytes the frames decode to. Only frames whose headers do not declare it are decoded; `step` is
-/// called meanwhile with the number of stored bytes that were decoded.
+/// The decoded size of all frames. Frames whose headers give no size are decoded; meanwhile `step` is called
+/// with the number of stored bytes decoded.
 ///
-/// More than `limit` bytes are an error, and no more than that are decoded.
+/// If there are more than `limit` bytes, it fails; it decodes no more than that.
 pub(super) fn decode_counted<F: FrameFormat>(
     codec: Codec,
     stored: &[u8],
@@ -341,7 +345,7 @@ pub(super) fn decode_counted<F: FrameFormat>(
     chunks::<F>(codec, stored, limit, None, step)
 }
 
-/// Decodes frame by frame; without a sink frames of known size are only counted.
+/// Decodes frame by frame. Without a sink, frames of known size are only counted.
 fn chunks<F: FrameFormat>(
     codec: Codec,
     stored: &[u8],
@@ -351,7 +355,8 @@ fn chunks<F: FrameFormat>(
 ) -> Result<u64> {
     let over = || fail!(Limit, "the {} frames hold more than the limit of {limit} bytes", codec.name());
     let mut scratch = Vec::new();
-    let (mut decoder, mut frame_decoder) = (None, None); // for all frames: to make one takes longer than a small frame
+    // For all frames, because making a decoder takes longer than decoding a small frame.
+    let (mut decoder, mut frame_decoder) = (None, None);
     let (mut total, mut frames) = (0u64, stored);
     for header in with_data(Walk::<F>::from(&mut frames, 0)) {
         let header = header?;

@@ -1,4 +1,4 @@
-//! Deflate (RFC 1951): one stream that declares no size, treated as a single frame.
+//! Deflate (RFC 1951): a stream that gives no size, treated as a single frame.
 
 use super::frame_format::{Decoded, FrameDecoder, FrameFormat, StreamDecoder};
 use super::frames::{Header, Stored};
@@ -10,10 +10,10 @@ use miniz_oxide::inflate::core::inflate_flags::{
 use miniz_oxide::inflate::core::{decompress, DecompressorOxide};
 use miniz_oxide::inflate::TINFLStatus;
 
-/// The highest ratio of decoded to stored bytes: 258 bytes take two bits.
+/// The highest ratio of decoded to stored bytes: two bits can decode to 258 bytes.
 const MAX_RATIO: u64 = 1032;
 
-/// A power of two, and at least as far as a stream refers back.
+/// A power of two that is not less than the longest distance in a stream.
 const WINDOW: usize = 64 << 10;
 
 /// The format.
@@ -40,7 +40,7 @@ fn corrupt(what: &str, at: usize) -> Error {
     broken!(Rule::DeflateCorrupt, "the deflate stream at byte {at} of the stored bytes: {what}")
 }
 
-/// The error of a stream that did not end as it should.
+/// The error for a stream that did not end correctly.
 #[cold]
 fn ended(status: TINFLStatus, at: usize) -> Error {
     match status {
@@ -52,7 +52,7 @@ fn ended(status: TINFLStatus, at: usize) -> Error {
     }
 }
 
-/// Decodes a stream at once.
+/// Decodes a whole stream at once.
 pub(super) struct Inflater(Box<DecompressorOxide>);
 
 impl FrameDecoder for Inflater {
@@ -75,9 +75,9 @@ impl FrameDecoder for Inflater {
 /// Decodes a stream piece by piece.
 pub(super) struct PiecewiseInflater {
     state: Box<DecompressorOxide>,
-    /// What was decoded last: a ring.
+    /// A ring with the bytes that were decoded last.
     window: Vec<u8>,
-    /// Where in the window the next byte goes, and the first one that was not given out.
+    /// Where the next byte goes in the window, and the first byte that was not returned yet.
     end: usize,
     start: usize,
     read: usize,
@@ -104,7 +104,7 @@ impl StreamDecoder for PiecewiseInflater {
             if out.is_empty() {
                 return Ok(size);
             }
-            // All decoded bytes were given out.
+            // All decoded bytes were returned.
             if self.is_done && !input.is_empty() {
                 return Err(ended(TINFLStatus::Done, self.read));
             }
@@ -138,7 +138,7 @@ impl StreamDecoder for PiecewiseInflater {
     }
 }
 
-/// Decodes the front of a stream to the front of `dst`. Returns how many bytes were written.
+/// Decodes the front of a stream into `dst`. Returns how many bytes were written.
 pub(crate) fn inflate_front(front: &[u8], dst: &mut [u8]) -> Result<usize> {
     let mut state = try_box_of_zeros::<DecompressorOxide>()?;
     let flags = TINFL_FLAG_HAS_MORE_INPUT | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
@@ -177,7 +177,7 @@ mod tests {
         out
     }
 
-    /// A stream of 200,001 zeros, as zlib makes it: one, and copies of it.
+    /// A stream of 200,001 zeros as zlib makes it: one zero, and copies of it.
     fn zeros() -> Vec<u8> {
         let front =
             [0xed, 0xc1, 0x31, 0x01, 0x00, 0x00, 0x00, 0xc2, 0xa0, 0xf5, 0x4f, 0x6d, 0x06, 0x7f, 0xa0];

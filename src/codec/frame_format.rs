@@ -1,97 +1,95 @@
-//! What a codec has to implement, and an encoder of any codec. Everything else is made of it: see
-//! `decode.rs`.
+//! What a codec has to implement, and an encoder for any codec. `decode.rs` builds everything else on it.
 
 use super::frames::{Header, Stored};
 use crate::error::{fail, Error, Result};
 use crate::model::encoding::Codec;
 
-/// An encoding that compresses. Its stored bytes are frames, one behind the other, that can be decoded one by
-/// one; where they are one stream, that is one frame.
+/// A codec. Stored bytes are frames, one after the other, which can be decoded independently. If a codec's
+/// data is a single stream, that stream is one frame.
 pub(super) trait FrameFormat {
     /// Decodes a frame at once.
     type FrameDecoder: FrameDecoder;
     /// Decodes frames piece by piece.
     type StreamDecoder: StreamDecoder;
 
-    /// The largest window of a frame that a stream decoder takes.
+    /// The largest window of a frame that the stream decoder accepts.
     const MAX_WINDOW: u64;
 
-    /// The most points that a [`super::FrameIndex`] keeps, of 16 bytes each.
+    /// The most points that a [`super::FrameIndex`] keeps. A point takes 16 bytes.
     const MAX_POINTS: usize = 256;
 
-    /// Whether a seek table is behind all frames: then their headers are not read.
+    /// Whether a seek table follows the frames. If so, the frames' headers are not read.
     const HAS_TABLE: bool = false;
 
-    /// What the headers of the frame say that begins at `at`, without decoding anything. No memory is sized
-    /// by a header alone: what it promises, the rest of the frame must be able to hold. Also asked where
-    /// there are no bytes at all.
+    /// Reads the headers of the frame at `at`, without decoding. A header alone never determines the size of
+    /// an allocation: the rest of the frame must be able to have as much content as the header promises. This
+    /// is also called if there are no stored bytes.
     fn header(stored: &mut dyn Stored, at: usize) -> Result<Header>;
 
-    /// An encoder of that level.
+    /// An encoder for this level.
     fn encoder(_level: i32) -> Result<Box<dyn FrameEncoder>> {
         Err(fail!(Unsupported, "this encoding cannot be written"))
     }
 }
 
-/// Decodes frames one by one, each at once.
+/// Decodes whole frames, one by one.
 pub(super) trait FrameDecoder: Sized {
-    /// Before the first frame.
+    /// A decoder for the first frame.
     fn new() -> Result<Self>;
 
     /// Decodes a frame to the front of `out`.
     fn decode(&mut self, frame: &[u8], header: &Header, out: &mut [u8]) -> Result<Decoded>;
 }
 
-/// The outcome of decoding a frame.
+/// The result of decoding a frame.
 pub(super) enum Decoded {
-    /// All of it was decoded, to this many bytes.
+    /// The whole frame was decoded, to this many bytes.
     Size(usize),
-    /// It holds more than `out`.
+    /// The frame has more content than `out` has space for.
     TooLarge,
 }
 
 /// Decodes frames from pieces of the stored bytes, in order.
 pub(super) trait StreamDecoder: Sized {
-    /// Before the first byte.
+    /// A decoder before its first byte.
     fn new() -> Result<Self>;
 
-    /// Takes from the front of `input` and writes decoded bytes to the front of `out`. Returns how many were
-    /// written.
+    /// Consumes bytes from the front of `input`, and writes decoded bytes to the front of `out`. Returns how
+    /// many were written.
     ///
-    /// Returns when `out` is full or `input` is used up, whichever comes first. Where `out` was filled,
-    /// more may be waiting: call again, with no input if none is left. Fewer bytes than `out` takes
-    /// mean that nothing waits.
+    /// Returns when `out` is full or `input` is empty. If `out` is full, there may be more decoded bytes:
+    /// call it again, with empty input if none is left. If `out` is not full, all decoded bytes were written.
     fn decode(&mut self, input: &mut &[u8], out: &mut [u8]) -> Result<usize>;
 
-    /// Fails if the stored bytes must not end here.
+    /// Fails if the stored bytes end too early.
     fn check_end(&self) -> Result<()>;
 }
 
-/// Compresses each block of bytes into one frame that can be decoded independently. Equal bytes at the same
-/// level always give an equal frame.
+/// Compresses each block of bytes into a frame that can be decoded independently. Equal bytes at the same
+/// level always give equal frames.
 pub(super) trait FrameEncoder: Send {
-    /// Bytes that a frame of `size` bytes takes at most.
+    /// The most bytes of a frame with `size` decoded bytes.
     fn frame_bound(&self, size: usize) -> usize;
 
-    /// Writes one frame to the front of `out`, which has at least [`FrameEncoder::frame_bound`] bytes; how
-    /// many it takes.
+    /// Writes a frame to the front of `out`, which has at least [`FrameEncoder::frame_bound`] bytes. Returns
+    /// the size of the frame.
     fn encode_to(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize>;
 }
 
-/// Puts the frame before the error's message.
+/// Adds the position of the frame to an error.
 #[cold]
 pub(super) fn in_frame(codec: Codec, header: &Header, error: Error) -> Error {
     error.within(format_args!("{} frame at byte {} of the stored bytes", codec.name(), header.stored.start))
 }
 
-/// Compresses blocks of bytes, each into one frame that can be decoded by itself.
+/// Compresses blocks of bytes, each into a frame that can be decoded independently.
 pub(crate) struct Encoder {
     codec: Codec,
     encoder: Box<dyn FrameEncoder>,
 }
 
 impl Encoder {
-    /// An encoder of that level.
+    /// An encoder for this level.
     pub(super) fn new<F: FrameFormat>(codec: Codec, level: i32) -> Result<Encoder> {
         Ok(Encoder { codec, encoder: F::encoder(level)? })
     }
@@ -106,7 +104,7 @@ impl Encoder {
         self.encoder.frame_bound(size)
     }
 
-    /// Appends one frame to `out`; after an error `out` is as it was.
+    /// Appends a frame to `out`. On failure `out` is unchanged.
     pub(crate) fn encode(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         let bound = self.frame_bound(input.len());
@@ -120,8 +118,8 @@ impl Encoder {
         result.map(drop)
     }
 
-    /// Writes one frame to the front of `out`, which has [`Encoder::frame_bound`] bytes or more. Returns how
-    /// many it takes.
+    /// Writes a frame to the front of `out`, which has at least [`Encoder::frame_bound`] bytes. Returns the
+    /// size of the frame.
     pub(crate) fn encode_to(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
         self.encoder.encode_to(input, out)
     }

@@ -1,5 +1,5 @@
-//! Where some of the frames begin, found in one walk over all headers: then a range is found without reading
-//! the headers of all frames again.
+//! Remembers where some of the frames begin, after one walk over all headers. With this, a range is found
+//! without reading the headers of all frames again.
 
 use super::frame_format::FrameFormat;
 use super::frames::EntryRange;
@@ -12,45 +12,45 @@ use std::ops::Range;
 /// Where a frame begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FramePoint {
-    /// Among the stored bytes.
+    /// Its offset in the stored bytes.
     pub(super) stored: usize,
-    /// Among the decoded ones.
+    /// Its offset in the decoded bytes.
     pub(super) decoded: u64,
 }
 
-/// Where frames begin, for any range.
+/// An index of frames, to find any range.
 #[derive(Debug)]
 pub(crate) struct FrameIndex {
-    /// What the headers of all frames declare.
+    /// The decoded size that the headers of all frames give.
     size: KnownSize,
-    /// Every `step`th frame, in order, up to the first one that does not declare its size.
+    /// Every `step`th frame in order, up to the first one whose header gives no size.
     points: Vec<FramePoint>,
-    /// Frames from one point to the next: a power of two.
+    /// How many frames there are from one point to the next; a power of two.
     step: usize,
-    /// All entries of the table, where there is one.
+    /// All entries of the seek table, if there is one.
     entries: EntryRange,
 }
 
 /// Where to begin decoding, for one range.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seek {
-    /// What the headers of all frames declare.
+    /// The decoded size that the headers of all frames give.
     pub(crate) size: KnownSize,
-    /// The last point that is not after the beginning of the range.
+    /// The last point at or before the start of the range.
     pub(super) point: FramePoint,
-    /// The entries of the frames that the range needs, from the point on, if there is a table.
+    /// If there is a seek table: the entries of the frames from the point to the end of the range.
     pub(crate) entries: EntryRange,
-    /// The first point after the range among the stored bytes; none if all bytes to the end may be needed.
+    /// The stored offset of the first point after the range. `None` if all bytes up to the end may be needed.
     end: Option<usize>,
 }
 
 impl Seek {
-    /// The stored bytes, of `size` in all, that the range needs.
+    /// Which stored bytes the range needs. `size` is the size of all stored bytes.
     pub(crate) fn needed(&self, size: usize) -> Range<usize> {
         self.point.stored..self.end.unwrap_or(size)
     }
 
-    /// The part of all stored bytes that decoding the range needs.
+    /// The stored bytes that decoding the range needs.
     pub(crate) fn part_of<'s>(&self, stored: &'s [u8]) -> StoredPart<'s> {
         StoredPart { bytes: stored, from: 0, entries: self.entries.read_in(stored) }
     }
@@ -65,7 +65,7 @@ impl FrameIndex {
         for header in walk.by_ref() {
             let header = header?;
             if let (KnownSize::Exact(decoded), false) = (found.size, header.skippable) {
-                // A multiple of the step, which is a power of two.
+                // The number is a multiple of `step`, which is a power of two.
                 if frame & found.step.saturating_sub(1) == 0 {
                     if found.points.len() == F::MAX_POINTS {
                         found.drop_every_other();
@@ -81,8 +81,8 @@ impl FrameIndex {
         Ok(found)
     }
 
-    /// Keeps the first point, the third and so on. Their number is even, so that the next point to come is
-    /// one new step behind the last that is kept.
+    /// Keeps the first point, the third, and so on. The number of points is even, so the next point is one
+    /// new step after the last kept point.
     fn drop_every_other(&mut self) {
         self.step = self.step.saturating_mul(2);
         let mut keep = false;
@@ -92,7 +92,7 @@ impl FrameIndex {
         });
     }
 
-    /// Where to begin for `length` decoded bytes from `offset` on.
+    /// Where to begin to get `length` decoded bytes from `offset` on.
     pub(crate) fn seek(&self, offset: u64, length: u64) -> Seek {
         let after = self.points.partition_point(|point| point.decoded <= offset);
         let first = after.saturating_sub(1);

@@ -1,33 +1,33 @@
-//! What every codec reports of stored bytes: the frames, which can be decoded one by one, their declared
-//! sizes, and the entries of a seek table, if there is one.
+//! What every codec reports about stored bytes: the frames, which can be decoded independently, the sizes
+//! they give, and the entries of a seek table, if there is one.
 
 use crate::error::{broken, Result};
 use crate::model::encoding::Codec;
 use std::ops::Range;
 
-/// What the headers of one frame say.
+/// What the headers of a frame say.
 #[derive(Debug, Default)]
 pub(super) struct Header {
-    /// Its bytes.
+    /// The position of its bytes.
     pub(super) stored: Range<usize>,
-    /// The size it decodes to, if its header declares it; 0 for a skippable frame.
+    /// Its decoded size, if its header gives it; 0 for a skippable frame.
     pub(super) content: Option<u64>,
-    /// The most bytes it can decode to: `content`, or the capacity of its blocks.
+    /// The largest size it can decode to: `content`, or the capacity of its blocks.
     pub(super) max_size: u64,
-    /// How far it refers back: what a streaming decoder must keep.
+    /// The longest distance of its back-references, which a stream decoder must keep.
     pub(super) window: u64,
-    /// Holds nothing to decode.
+    /// Whether it is skippable: it has no content to decode.
     pub(super) skippable: bool,
     /// Its entry in the seek table, if there is one.
     pub(super) entries: EntryRange,
 }
 
-/// All frames of a component, found by walking their headers.
+/// Access to the stored bytes of a component, for a walk over frame headers.
 pub(crate) trait Stored {
-    /// How many bytes there are.
+    /// How many stored bytes there are.
     fn size(&self) -> usize;
 
-    /// `count` bytes from `at` on; none if there are fewer.
+    /// `count` bytes from `at` on; `None` if there are fewer.
     fn peek(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>>;
 }
 
@@ -42,13 +42,13 @@ impl<B: AsRef<[u8]> + ?Sized> Stored for &B {
     }
 }
 
-/// Stored bytes from the beginning of a frame on: to the end, or as far as needed.
+/// Stored bytes from the start of a frame on, up to the end or as far as needed.
 #[derive(Clone, Copy)]
 pub(crate) struct StoredPart<'a> {
     pub(crate) bytes: &'a [u8],
-    /// The offset of the first of them among all stored bytes.
+    /// The offset of the first one in all stored bytes.
     pub(crate) from: usize,
-    /// Their entries in the seek table, if there is one.
+    /// The frames' entries in the seek table, if there is one.
     pub(crate) entries: Entries<'a>,
 }
 
@@ -59,7 +59,7 @@ impl<'a, B: AsRef<[u8]> + ?Sized> From<&'a B> for StoredPart<'a> {
 }
 
 impl<'a> StoredPart<'a> {
-    /// The bytes of a frame, by its place among all.
+    /// The bytes of a frame at this position in all stored bytes.
     pub(super) fn frame(&self, place: &Range<usize>) -> &'a [u8] {
         let Range { start, end } = *place;
         let range = start.checked_sub(self.from).zip(end.checked_sub(self.from));
@@ -79,44 +79,44 @@ impl Stored for StoredPart<'_> {
     }
 }
 
-/// What frame headers declare of the decoded size.
+/// The decoded size that frame headers give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KnownSize {
-    /// Every frame declares its size; this is the sum.
+    /// Every frame gives its size. This is the sum.
     Exact(u64),
-    /// Not every frame does; the blocks cannot hold more than this.
+    /// Some frames do not. The blocks cannot have more content than this.
     AtMost(u64),
 }
 
-/// Neighbouring frames of a component, with the skippable frames between them.
+/// Neighbouring frames of a component, including skippable frames between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FrameRun {
-    /// Their bytes among the stored bytes.
+    /// The position of their stored bytes.
     pub stored: Range<usize>,
-    /// The decoded bytes that they give, as a range of all.
+    /// The position of their content in all decoded bytes.
     pub decoded: Range<u64>,
     /// Their entries in the seek table, if there is one.
     pub entries: EntryRange,
 }
 
 impl FrameRun {
-    /// Out of all stored bytes what decoding it takes.
+    /// The stored bytes that decoding these frames needs.
     pub(crate) fn part_of<'s>(&self, stored: &'s [u8]) -> StoredPart<'s> {
         let bytes = stored.get(self.stored.clone()).unwrap_or_default();
         StoredPart { bytes, from: self.stored.start, entries: self.entries.read_in(stored) }
     }
 
-    /// Bytes that they give.
+    /// Their decoded size.
     pub(crate) fn size(&self) -> u64 {
         self.decoded.end.saturating_sub(self.decoded.start)
     }
 }
 
 impl KnownSize {
-    /// The sum of no frames.
+    /// The size of no frames.
     pub(super) const NONE: KnownSize = KnownSize::Exact(0);
 
-    /// The sum with one more frame.
+    /// Adds the size of a frame.
     pub(super) fn with(self, codec: Codec, header: &Header) -> Result<KnownSize> {
         let (KnownSize::Exact(sum) | KnownSize::AtMost(sum)) = self;
         let sum = sum.checked_add(header.max_size).ok_or_else(|| {
@@ -128,7 +128,7 @@ impl KnownSize {
         })
     }
 
-    /// Fails if the frames cannot give exactly `wanted` bytes.
+    /// Fails if the frames cannot decode to exactly `wanted` bytes.
     pub(crate) fn check(self, codec: Codec, wanted: u64) -> Result<KnownSize> {
         match self {
             KnownSize::Exact(size) if size != wanted => Err(broken!(
@@ -146,14 +146,14 @@ impl KnownSize {
     }
 }
 
-/// The decoded sizes of all frames, added up.
+/// Adds up the decoded sizes of all frames.
 pub(super) fn sum(codec: Codec, mut walk: impl Iterator<Item = Result<Header>>) -> Result<KnownSize> {
     walk.try_fold(KnownSize::NONE, |known, header| known.with(codec, &header?))
 }
 
-/// What is known of the size, and the frames in runs of neighbours. A run ends once it gives `min_size`
-/// bytes, so that small frames take little memory, too. Runs are only those of all frames if each declares
-/// its size and the sum is `wanted`.
+/// The known size, and runs of neighbouring frames. A run ends once it decodes to `min_size` bytes, so that
+/// small frames need little memory, too. The runs are complete only if every frame gives its size and the sum
+/// is `wanted`.
 pub(super) fn runs(
     codec: Codec,
     walk: impl Iterator<Item = Result<Header>>,
@@ -170,7 +170,7 @@ pub(super) fn runs(
             continue;
         };
         match runs.last_mut() {
-            _ if end > wanted => {} // they are counted, for what is said of it
+            _ if end > wanted => {} // only counted, for the error message
             Some(run) if run.size() < min_size => {
                 (run.stored.end, run.decoded.end) = (header.stored.end, end);
                 run.entries = run.entries.and(header.entries);
@@ -184,19 +184,19 @@ pub(super) fn runs(
     Ok((known, runs))
 }
 
-/// The headers of frames that hold data.
+/// The headers of frames with content.
 pub(super) fn with_data(walk: impl Iterator<Item = Result<Header>>) -> impl Iterator<Item = Result<Header>> {
     walk.filter(|header| !header.as_ref().is_ok_and(|header| header.skippable))
 }
 
-/// Where the entries of neighbouring frames are among the stored bytes; empty if there is no table.
+/// The position of the entries of neighbouring frames in the stored bytes; empty if there is no seek table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EntryRange {
-    /// The first byte of the first.
+    /// The offset of the first entry.
     start: usize,
-    /// How many.
+    /// The number of entries.
     count: u32,
-    /// Bytes of each.
+    /// The size of an entry.
     size: u32,
 }
 
@@ -209,22 +209,22 @@ impl EntryRange {
         self.count as usize
     }
 
-    /// Their bytes among the stored ones.
+    /// The position of the entries in the stored bytes.
     pub(crate) fn bytes(&self) -> Range<usize> {
         self.start..self.start.saturating_add(self.offset_of(self.count))
     }
 
-    /// The entries whose bytes these are.
+    /// The entries, from their bytes.
     pub(crate) fn read<'b>(&self, bytes: &'b [u8]) -> Entries<'b> {
         Entries { bytes, size: self.size as usize }
     }
 
-    /// The entries, out of all stored bytes.
+    /// The entries, from all stored bytes.
     pub(super) fn read_in<'s>(&self, stored: &'s [u8]) -> Entries<'s> {
         self.read(stored.get(self.bytes()).unwrap_or_default())
     }
 
-    /// With the neighbours behind them.
+    /// Appends the entries that directly follow.
     pub(super) fn and(self, next: EntryRange) -> EntryRange {
         EntryRange { count: self.count.saturating_add(next.count), ..self }
     }
@@ -242,21 +242,21 @@ impl EntryRange {
     }
 }
 
-/// Entries of neighbouring frames.
+/// The entries of neighbouring frames.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entries<'a> {
     bytes: &'a [u8],
-    /// Bytes of each.
+    /// The size of an entry.
     size: usize,
 }
 
 impl Entries<'_> {
-    /// Whether the list is empty, also if there is no table.
+    /// Whether there are no entries. This is also true without a seek table.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Stored and decoded bytes of the next frame.
+    /// The stored and the decoded size of the next frame.
     pub(super) fn next(&mut self) -> Option<(u32, u32)> {
         let (entry, rest) = self.bytes.split_at_checked(self.size)?;
         self.bytes = rest;

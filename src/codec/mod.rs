@@ -1,7 +1,7 @@
-//! The codecs: how stored bytes become decoded ones and back, for each encoding that this version knows.
+//! Codecs decode stored bytes and encode them, for each encoding that this version knows.
 //!
-//! Readers and writers get a [`Coding`] first. An unknown encoding has none, so its stored bytes are never
-//! taken for decoded ones. A new encoding gets a row in `model::encoding`; then the compiler requires its
+//! Readers and writers first get a [`Coding`]. An unknown encoding has none, so its stored bytes are never
+//! used as decoded ones. A new encoding gets a row in `model::encoding`; then the compiler demands its
 //! [`FrameFormat`] here.
 
 #![cfg_attr(
@@ -43,7 +43,7 @@ pub(crate) use frame_index::{FrameIndex, Seek};
 pub(crate) use frames::{Entries, EntryRange, FrameRun, KnownSize, Stored, StoredPart};
 pub(crate) use seek_table::encode as encode_seek_table;
 
-/// Evaluates a call with the [`FrameFormat`] of a codec by a name of the caller's.
+/// Evaluates a call with the [`FrameFormat`] of a codec. The caller chooses the name for it.
 macro_rules! with_format {
     ($codec:expr, $format:ident => $call:expr) => {
         match $codec.encoding() {
@@ -65,24 +65,23 @@ macro_rules! with_format {
 }
 
 impl Codec {
-    /// An encoder of some level.
+    /// An encoder for this level.
     pub(crate) fn encoder(self, level: i32) -> Result<Encoder> {
         with_format!(self, F => Encoder::new::<F>(self, level))
     }
 
-    /// Whether a table says where frames are, so that their headers are not read to find them.
+    /// Whether a seek table gives the positions of frames, so that their headers are not read.
     pub(crate) fn has_table(self) -> bool {
         with_format!(self, F => Ok(F::HAS_TABLE)).unwrap_or(false)
     }
 
-    /// The decoded size, as far as the headers of all frames declare it; decodes nothing.
+    /// The decoded size that the headers of all frames give. Decodes nothing.
     pub(crate) fn known_size(self, mut stored: impl Stored) -> Result<KnownSize> {
         with_format!(self, F => frames::sum(self, Walk::<F>::from(&mut stored, 0)))
     }
 
-    /// What is known of the size, and the frames in runs that can be decoded side by side. A run ends once it
-    /// gives `min_size` bytes. Runs are only those of all frames if each declares its size and the sum is
-    /// `wanted`.
+    /// The known size, and runs of frames that can be decoded in parallel. A run ends once it decodes to
+    /// `min_size` bytes. The runs are complete only if every frame gives its size and the sum is `wanted`.
     pub(crate) fn runs(
         self,
         mut stored: impl Stored,
@@ -92,18 +91,18 @@ impl Codec {
         with_format!(self, F => frames::runs(self, Walk::<F>::from(&mut stored, 0), min_size, wanted))
     }
 
-    /// Where frames begin, for any range; decodes nothing.
+    /// An index of frames, to find any range. Decodes nothing.
     pub(crate) fn index(self, mut stored: impl Stored) -> Result<FrameIndex> {
         with_format!(self, F => FrameIndex::of(self, Walk::<F>::from(&mut stored, 0)))
     }
 
-    /// Decodes all of these frames into `dst`: exactly as many bytes as it has, or an error.
+    /// Decodes all of these frames into `dst`. They must decode to exactly its size.
     pub(crate) fn decode_into<'s>(self, stored: impl Into<StoredPart<'s>>, dst: &mut [u8]) -> Result<()> {
         with_format!(self, F => decode::decode_into::<F>(self, stored.into(), dst))
     }
 
-    /// Fills `dst` with the decoded bytes from `offset` on, of `size` in all. `start` is what
-    /// [`FrameIndex::seek`] gives for them, and `stored` has the stored bytes that it needs.
+    /// Fills `dst` with the decoded bytes from `offset` on. `size` is the size of all decoded bytes. `start`
+    /// is what [`FrameIndex::seek`] returned for the range, and `stored` has the stored bytes that it needs.
     pub(crate) fn decode_range(
         self,
         stored: StoredPart<'_>,
@@ -115,8 +114,8 @@ impl Codec {
         with_format!(self, F => decode::decode_range::<F>(self, stored, start, size, offset, dst))
     }
 
-    /// Decodes everything in order and hands it to `sink` a little at a time; how many bytes it was. More
-    /// than `limit` bytes are an error, before the sink sees them.
+    /// Decodes everything in order, and calls `sink` with small pieces. Returns the decoded size. If there
+    /// are more than `limit` bytes, it fails before `sink` gets them.
     #[cfg(test)]
     pub(crate) fn decode_chunks(
         self,
@@ -127,8 +126,8 @@ impl Codec {
         with_format!(self, F => decode::decode_chunks::<F>(self, stored, limit, sink))
     }
 
-    /// Decodes everything in order and hands it to `sink` a little at a time. Fails if it is not exactly
-    /// `size` bytes.
+    /// Decodes everything in order, and calls `sink` with small pieces. Fails if the decoded size is not
+    /// exactly `size`.
     pub(crate) fn decode_exactly(
         self,
         stored: &[u8],
@@ -138,8 +137,8 @@ impl Codec {
         with_format!(self, F => decode::decode_exactly::<F>(self, stored, size, sink))
     }
 
-    /// How many bytes the frames decode to; only frames whose headers do not say are decoded, and no more
-    /// than `limit` bytes. `step` is called meanwhile with the stored bytes that were decoded.
+    /// The decoded size of all frames. Only frames whose headers give no size are decoded, and no more than
+    /// `limit` bytes. `step` is called meanwhile with the number of stored bytes decoded.
     pub(crate) fn decode_counted(
         self,
         stored: &[u8],

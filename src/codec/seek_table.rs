@@ -1,7 +1,7 @@
-//! The table behind the frames of a seekable stream: where each begins and what it decodes to.
+//! The seek table after the frames of a seekable stream: the stored and decoded size of each frame.
 //!
-//! It is a skippable frame at the end: a magic number, its size, an entry for each frame (stored bytes,
-//! decoded bytes, perhaps a checksum), the number of entries, flags that say what they have, and another
+//! It is a skippable frame at the end. It has a magic number, its size, an entry for each frame (stored size,
+//! decoded size, possibly a checksum), the number of entries, flags that describe the entries, and another
 //! magic number.
 
 use super::frames::EntryRange;
@@ -10,25 +10,26 @@ use crate::error::{broken, fail, Error, Result, Rule};
 
 /// The first four bytes of the skippable frame that is the table.
 const FIRST_WORD: u64 = 0x184D_2A5E;
-/// The last four bytes of all.
+/// The last four bytes of the stored bytes.
 const LAST_WORD: u64 = 0x8F92_EAB1;
-/// Bytes behind the entries: their number, the flags, the magic number.
+/// The bytes after the entries: their number, the flags, the magic number.
 const END_SIZE: usize = 9;
 /// Bytes before the entries: the magic number and the size.
 const HEAD_SIZE: usize = 8;
-/// Bytes at the end that are read together.
+/// How many bytes at the end are read at once.
 const END_READ: usize = 4 << 10;
 /// The most bytes that a frame decodes to.
 const MAX_FRAME: u64 = 16 << 20;
 
-/// The header of the frame that an entry is for.
+/// The header of the frame that an entry describes.
 pub(super) fn header(start: usize, stored: u32, content: u32, entries: EntryRange) -> Result<Header> {
     let content = u64::from(content);
     if content > MAX_FRAME {
         return Err(wrong(format_args!("the frame at {start} has {content} bytes, more than {MAX_FRAME}")));
     }
     let stored = start..start.saturating_add(stored as usize);
-    // The window in the frame's own header does not matter: it is decoded at once, which takes none.
+    // The window in the frame's own header does not matter, because decoding a whole frame at once needs
+    // none.
     Ok(Header {
         stored,
         content: Some(content),
@@ -39,18 +40,18 @@ pub(super) fn header(start: usize, stored: u32, content: u32, entries: EntryRang
     })
 }
 
-/// A table that was checked against its frames.
+/// A seek table that was checked against the frames.
 #[derive(Debug)]
 pub(super) struct SeekTable {
     /// All entries.
     all: EntryRange,
-    /// How many of them were read.
+    /// How many entries the walk has passed.
     next: usize,
     /// Where the next frame begins.
     frame_start: usize,
 }
 
-/// `count` (up to 8) bytes from `at` on as a little-endian number.
+/// `count` bytes (at most 8) from `at` on, as a little-endian number.
 fn number(stored: &mut dyn Stored, at: usize, count: usize) -> Result<u64> {
     let bytes = stored.peek(at, count)?;
     let number = bytes.map(|bytes| bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)));
@@ -62,8 +63,8 @@ fn wrong(what: std::fmt::Arguments<'_>) -> Error {
     broken!(Rule::ZstdCorrupt, "its seek table: {what}")
 }
 
-/// Appends the table of frames of those stored bytes. Each frame decodes to `frame` bytes, the last one to
-/// the rest of `size`.
+/// Appends the seek table for frames with these stored sizes. Each frame decodes to `frame` bytes, and the
+/// last one to the rest of `size`.
 pub(crate) fn encode(frames: &[u32], frame: u64, mut size: u64, out: &mut Vec<u8>) -> Result<()> {
     let too_many = || fail!(Limit, "a table of {} frames passes 2^32 bytes", frames.len());
     let entries = u32::try_from(frames.len()).ok().and_then(|count| count.checked_mul(8));
@@ -79,19 +80,19 @@ pub(crate) fn encode(frames: &[u32], frame: u64, mut size: u64, out: &mut Vec<u8
         put(decoded);
     }
     put(frames.len() as u64);
-    out.push(0); // no checksums: frames have their own
+    out.push(0); // no checksums, because the frames have their own
     out.extend_from_slice(LAST_WORD.to_le_bytes().get(..4).unwrap_or_default());
     Ok(())
 }
 
 impl SeekTable {
-    /// Reads the table behind all frames, and checks every entry.
+    /// Reads the seek table after all frames, and checks every entry.
     pub(super) fn read(stored: &mut dyn Stored) -> Result<SeekTable> {
         let size = stored.size();
         let Some(end) = size.checked_sub(END_SIZE).filter(|end| *end >= HEAD_SIZE) else {
             return Err(wrong(format_args!("{size} stored bytes; the smallest one takes 17")));
         };
-        stored.peek(size.saturating_sub(END_READ), size.min(END_READ))?; // a small table is read at once
+        stored.peek(size.saturating_sub(END_READ), size.min(END_READ))?; // reads a small table at once
         let magic = number(stored, end.saturating_add(5), 4)?;
         if magic != LAST_WORD {
             return Err(wrong(format_args!("the stored bytes end in {magic:#010x}, not {LAST_WORD:#010x}")));
@@ -120,7 +121,7 @@ impl SeekTable {
         Ok(SeekTable { all, next: 0, frame_start: 0 })
     }
 
-    /// Checks the entries against each other and against where the table begins.
+    /// Checks the entries against each other and against the start of the table.
     fn check(mut self, stored: &mut dyn Stored, start: usize) -> Result<()> {
         let (mut each, count) = (None, self.all.count());
         while let Some(header) = self.next(stored)? {
@@ -140,7 +141,7 @@ impl SeekTable {
         }
     }
 
-    /// The header of the next frame, by its entry.
+    /// The header of the next frame, from its entry.
     pub(super) fn next(&mut self, stored: &mut dyn Stored) -> Result<Option<Header>> {
         let entry = self.all.part(self.next..self.next.saturating_add(1));
         if entry.count() == 0 {

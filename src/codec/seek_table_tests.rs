@@ -11,7 +11,7 @@ fn codec() -> Codec {
     }
 }
 
-/// A table of those entries, with what its descriptor says.
+/// A table with these entries and this descriptor.
 fn table(entries: &[(u32, u32)], descriptor: u8) -> Vec<u8> {
     let entry = if descriptor & 0x80 == 0 { 8 } else { 12 };
     let size = entries.len() * entry + END_SIZE;
@@ -28,7 +28,7 @@ fn table(entries: &[(u32, u32)], descriptor: u8) -> Vec<u8> {
     out
 }
 
-/// Frames of `each` bytes of `content` without their sizes in their headers, and their table.
+/// Frames with `each` bytes of `content`, without sizes in their headers, and their seek table.
 fn seekable(content: &[u8], each: usize, descriptor: u8) -> Vec<u8> {
     let (mut out, mut entries) = (Vec::new(), Vec::new());
     for piece in content.chunks(each) {
@@ -101,7 +101,7 @@ fn a_table_that_does_not_fit_is_refused() {
     }
     tables.push(table(&[(1, 1), (1, 2), (1, 1)], 0)); // of different sizes
     tables.push(table(&[(1, (16 << 20) + 1)], 0));
-    tables.push(table(&[(1, 1)], 0)); // no frame in front
+    tables.push(table(&[(1, 1)], 0)); // no frame before it
     tables.push([&[0; 3][..], &table(&[(2, 1)], 0)].concat());
     for stored in &tables {
         let error = codec().known_size(stored).unwrap_err();
@@ -163,7 +163,8 @@ fn a_last_frame_shorter_than_its_entry_is_refused() {
     }
 }
 
-/// Speed depends on it, and nothing else shows it: making a decoder takes longer than decoding a small frame.
+/// Speed depends on this, and no other test would notice: making a decoder takes longer than decoding a small
+/// frame.
 #[test]
 fn all_frames_are_decoded_by_one_decoder() {
     use crate::codec::zstd::CREATED;

@@ -1,19 +1,19 @@
-//! Elements that are stored with strides, gathered in row-major order.
+//! Gathers elements that are stored with strides in row-major order.
 
 use crate::error::{fail, Result};
 use crate::memory::{take_front, zeroed};
 use std::ops::Range;
 
-/// Dimensions that a component with strides has at most.
+/// The most dimensions of a component with strides.
 const MAX_RANK: usize = crate::model::component::MAX_RANK;
 
-/// Rows and columns that are gathered together: what both sides touch stays in the cache.
+/// Rows and columns of a tile. Tiles are small enough for the cache to keep what is read and written.
 const TILE: usize = 32;
 
-/// Dimensions of more than one element, joined where one continues the other.
+/// The dimensions with more than one element. Dimensions that continue each other are joined.
 #[derive(Clone, Copy)]
 pub struct Gather {
-    /// How many, and bytes between two.
+    /// For each dimension, the count and the distance in bytes between two elements.
     dims: [(u64, u64); MAX_RANK],
     rank: usize,
     /// Bytes of an element.
@@ -21,7 +21,8 @@ pub struct Gather {
 }
 
 impl Gather {
-    /// For elements of `unit` bytes. The shape has no dimension of zero, and all sizes fit 64 bits.
+    /// A gather for elements of `unit` bytes. No dimension of the shape is zero, and all sizes fit in 64
+    /// bits.
     pub fn new(shape: &[u64], strides: &[u64], unit: usize) -> Result<Gather> {
         let mut gather = Gather { dims: [(1, 0); MAX_RANK], rank: 0, unit };
         for (count, stride) in shape.iter().zip(strides).filter(|(count, _)| **count != 1) {
@@ -53,12 +54,12 @@ impl Gather {
         (last.checked_sub(1).map_or((1, 0), |at| self.dim(at)), self.dim(last))
     }
 
-    /// Bytes of a row of the last dimension.
+    /// The size in bytes of a row of the last dimension.
     fn row_size(&self) -> u64 {
         self.plane().1 .0.saturating_mul(self.unit as u64)
     }
 
-    /// Where a row begins among the stored bytes.
+    /// The offset of a row in the stored bytes.
     fn row_start(&self, mut row: u64) -> u64 {
         let outer = self.dims.get(..self.rank.saturating_sub(1)).unwrap_or_default();
         outer.iter().rev().fold(0u64, |start, (count, stride)| {
@@ -68,7 +69,7 @@ impl Gather {
         })
     }
 
-    /// Stored bytes that have all elements of a range of row-major bytes.
+    /// The stored bytes that have all elements of a range of row-major bytes.
     pub fn needed(&self, wanted: &Range<u64>) -> Range<u64> {
         let inner = self.dims.get(1..self.rank).unwrap_or_default();
         let unit = self.unit as u64;
@@ -87,8 +88,8 @@ impl Gather {
         first.saturating_mul(stride)..last.saturating_mul(stride).saturating_add(reach)
     }
 
-    /// Fills `dst` with the row-major bytes from `from` on: whole elements. `stored` begins at byte `base` of
-    /// all stored ones and has those that are needed.
+    /// Fills `dst` with the row-major bytes from `from` on, in whole elements. `stored` has the needed bytes;
+    /// it begins at offset `base` of all stored bytes.
     pub fn fill(&self, stored: &[u8], base: u64, from: u64, mut dst: &mut [u8]) -> Result<()> {
         let ((plane_rows, row_stride), (_, stride)) = self.plane();
         let row_size = self.row_size();
@@ -99,7 +100,7 @@ impl Gather {
                 _ => return Err(fail!(Internal, "gathered elements are empty")),
             };
             let left = dst.len() as u64;
-            // A part of a row, or as many whole rows as are evenly spaced.
+            // A part of a row, or as many whole rows as have equal distances.
             let (rows, columns) = match within == 0 && left >= row_size {
                 true => {
                     let in_plane = plane_rows.saturating_sub(row.checked_rem(plane_rows).unwrap_or(0));
@@ -134,7 +135,7 @@ impl Gather {
         Ok(())
     }
 
-    /// Gives `body` the first `size` row-major bytes, at most `step` at a time. `stored` are all stored
+    /// Calls `body` with the first `size` row-major bytes, at most `step` at a time. `stored` are all stored
     /// bytes.
     pub fn for_each_chunk(
         &self,
@@ -154,18 +155,18 @@ impl Gather {
     }
 }
 
-/// Evenly spaced rows of evenly spaced elements.
+/// Rows with equal distances, and elements in them with equal distances.
 struct Plane<'a> {
-    /// From the first element on.
+    /// The stored bytes, from the first element on.
     source: &'a [u8],
-    /// Bytes of a row that are wanted.
+    /// How many bytes of each row are wanted.
     columns: usize,
     stride: usize,
     row_stride: usize,
 }
 
 impl Plane<'_> {
-    /// Elements that follow each other.
+    /// Copies rows of contiguous elements.
     fn copy_rows(&self, dst: &mut [u8]) -> Option<()> {
         let mut at = 0usize;
         for row in dst.chunks_mut(self.columns.max(1)) {
@@ -175,7 +176,7 @@ impl Plane<'_> {
         Some(())
     }
 
-    /// Elements of `N` bytes, tile by tile.
+    /// Copies elements of `N` bytes, tile by tile.
     fn take<const N: usize>(&self, dst: &mut [u8]) -> Option<()> {
         for (tile, rows) in dst.chunks_mut(self.columns.checked_mul(TILE)?.max(1)).enumerate() {
             let first_row = tile.checked_mul(TILE)?.checked_mul(self.row_stride)?;
@@ -204,7 +205,7 @@ impl Plane<'_> {
 mod tests {
     use super::*;
 
-    /// Element by element, from the definition.
+    /// The result by definition: element by element.
     fn by_definition(stored: &[u8], shape: &[u64], strides: &[u64], unit: usize) -> Vec<u8> {
         let count: u64 = shape.iter().product();
         let element = |mut at: u64| {

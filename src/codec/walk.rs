@@ -1,4 +1,4 @@
-//! A walk from frame to frame, of any codec.
+//! A walk over the frames of any codec.
 
 use super::frame_format::FrameFormat;
 use super::frames::{Entries, EntryRange};
@@ -7,37 +7,37 @@ use super::seek_table::{self, SeekTable};
 use crate::error::Result;
 use std::marker::PhantomData;
 
-/// Goes from frame to frame; ends after the first error.
+/// Returns the headers frame by frame. It ends after the first error.
 pub(super) struct Walk<'s, F> {
-    /// All frames.
+    /// All stored bytes.
     stored: &'s mut dyn Stored,
-    /// Where the next one begins.
+    /// The offset of the next frame.
     at: usize,
-    /// An error was returned: nothing follows it.
+    /// An error was returned, so the walk has ended.
     failed: bool,
     table: Table<'s>,
     format: PhantomData<F>,
 }
 
-/// The table of all frames.
+/// The seek table.
 enum Table<'s> {
-    /// Not looked for so far.
+    /// It was not looked for yet.
     Unread,
-    /// There is no frame.
+    /// No table follows the frames.
     None,
-    /// The place of the frames.
+    /// All of it was read.
     Read(SeekTable),
-    /// These of its entries say where the frames of a part are.
+    /// Only the entries for the frames of a part are known.
     Part(Entries<'s>),
 }
 
 impl<'s, F: FrameFormat> Walk<'s, F> {
-    /// Begins at the frame at `at`, which is the first one if there is a table.
+    /// A walk from the frame at `at`. If there is a seek table, this must be the first frame.
     pub(super) fn from(stored: &'s mut dyn Stored, at: usize) -> Self {
         Walk { stored, at, failed: false, table: Table::Unread, format: PhantomData }
     }
 
-    /// Begins at the frame at `at` of a part of the stored bytes.
+    /// A walk from the frame at `at`, in a part of the stored bytes.
     pub(super) fn of_part(part: &'s mut StoredPart<'_>, at: usize) -> Self {
         let entries = part.entries;
         match entries.is_empty() {
@@ -48,7 +48,7 @@ impl<'s, F: FrameFormat> Walk<'s, F> {
         }
     }
 
-    /// Where all entries are, if a table was read.
+    /// The position of all entries, if a table was read.
     pub(super) fn entries(&self) -> EntryRange {
         match &self.table {
             Table::Read(table) => table.entries(),
@@ -73,7 +73,7 @@ impl<'s, F: FrameFormat> Walk<'s, F> {
             }
             Table::Unread | Table::None => {}
         }
-        // Whether there may be no bytes at all is for the codec to decide.
+        // If there are no stored bytes at all, the codec decides whether that is an error.
         if self.at > 0 && self.at >= self.stored.size() {
             return Ok(None);
         }

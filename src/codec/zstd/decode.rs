@@ -1,5 +1,4 @@
-//! Decoding frames, each at once, or piece by piece where the stored or the decoded bytes are not in memory
-//! as a whole.
+//! Decodes frames: each at once, or piece by piece if the stored or decoded bytes are not all in memory.
 
 use crate::codec::frame_format::{Decoded, FrameDecoder, StreamDecoder};
 use crate::codec::frames::Header;
@@ -17,29 +16,29 @@ pub(super) const CODE_DST_TOO_SMALL: usize = 70;
 
 #[cfg(test)]
 thread_local! {
-    /// How many this thread has asked for.
+    /// How many this thread has made.
     pub static CREATED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// A decoder's state, which has a fixed size.
+/// A decoder's state. Its size is fixed.
 pub(super) fn context() -> Result<DCtx<'static>> {
     #[cfg(test)]
     CREATED.set(CREATED.get() + 1);
     DCtx::try_create().ok_or_else(|| fail!(OutOfMemory, "could not allocate a zstd decoder"))
 }
 
-/// The number of an error in `zstd_errors.h`; libzstd returns it negated.
+/// The number of an error in `zstd_errors.h`. libzstd returns it negated.
 pub(super) fn code_number(code: usize) -> usize {
     code.wrapping_neg()
 }
 
-/// What libzstd says of one frame.
+/// The error for a frame that libzstd rejects.
 #[cold]
 pub(super) fn frame_error(code: usize, header: &Header) -> Error {
     decoder_error(code, format_args!("zstd frame at byte {} of the stored bytes", header.stored.start))
 }
 
-/// What libzstd says, with what it was about.
+/// An error of libzstd; `about` says where it happened.
 #[cold]
 pub(super) fn decoder_error(code: usize, about: std::fmt::Arguments<'_>) -> Error {
     let name = zstd_safe::get_error_name(code);
@@ -49,14 +48,14 @@ pub(super) fn decoder_error(code: usize, about: std::fmt::Arguments<'_>) -> Erro
     broken!(Rule::ZstdCorrupt, "{about}: {name}")
 }
 
-/// libzstd refuses what it never should.
+/// An error of libzstd that can only be caused by a bug.
 #[cold]
 pub(super) fn internal(code: usize) -> Error {
     fail!(Internal, "zstd: {}", zstd_safe::get_error_name(code))
 }
 
-/// libzstd's state, used for one frame after the other. Back-references are read from the decoded bytes
-/// themselves: no window is allocated.
+/// libzstd's state, reused for each frame. Back-references read from the decoded bytes, so no window is
+/// allocated.
 pub(crate) struct OneShotDecoder(DCtx<'static>);
 
 impl FrameDecoder for OneShotDecoder {
@@ -73,18 +72,18 @@ impl FrameDecoder for OneShotDecoder {
     }
 }
 
-/// The largest window kept: 128 MiB, what every zstd decoder is asked to support at most by default.
+/// The largest window that is kept: 128 MiB, which is what zstd decoders support by default.
 pub(super) const WINDOW_LOG: u32 = 27;
 
 /// Decodes frames from pieces of the stored bytes, in order.
 pub(crate) struct PiecewiseDecoder {
-    /// libzstd's state. It allocates the smaller of a frame's window and its content.
+    /// libzstd's state. It allocates the window or the content of a frame, whichever is smaller.
     context: DCtx<'static>,
-    /// Stored bytes taken.
+    /// How many stored bytes were consumed.
     consumed: u64,
-    /// Frames that ended.
+    /// How many frames have ended.
     frames: u64,
-    /// Whether the last byte taken was the last of a frame.
+    /// Whether the last consumed byte was the last byte of a frame.
     finished: bool,
 }
 
@@ -97,7 +96,8 @@ impl StreamDecoder for PiecewiseDecoder {
 
     fn decode(&mut self, input: &mut &[u8], out: &mut [u8]) -> Result<usize> {
         let mut written = 0;
-        // At a frame's end all was given out, and another call would begin a frame that is not there.
+        // At the end of a frame all bytes were returned. Another call would begin a frame that does not
+        // exist.
         while written < out.len() && !(input.is_empty() && (self.finished || self.consumed == 0)) {
             let mut from = InBuffer::around(input);
             let mut to = OutBuffer::around_pos(&mut *out, written);
@@ -118,7 +118,7 @@ impl StreamDecoder for PiecewiseDecoder {
             let idle = taken == 0 && now == written;
             written = now;
             if input.is_empty() || idle {
-                break; // room left in `out`: all decoded bytes were given out
+                break; // `out` has space left, so all decoded bytes were written
             }
         }
         Ok(written)
@@ -140,12 +140,12 @@ impl StreamDecoder for PiecewiseDecoder {
 
 impl PiecewiseDecoder {
     #[cfg(test)]
-    /// Whether a frame, and no other after it, was decoded to its end: where the stored bytes may end.
+    /// Whether exactly one frame was decoded, to its end. The stored bytes may end there.
     pub(crate) fn finished_frame(&self) -> bool {
         self.finished
     }
 
-    /// The error of a code of libzstd.
+    /// The error for an error code of libzstd.
     #[cold]
     fn error(&self, code: usize, taken: usize) -> crate::error::Error {
         let at = self.consumed.saturating_add(u64::try_from(taken).unwrap_or(u64::MAX));

@@ -1,8 +1,8 @@
-//! zstd: sizes from headers, decoding in one shot, in ranges and piece by piece, and writing frames.
+//! zstd: sizes from headers, decoding (at once, in ranges, piece by piece), and encoding frames.
 //!
-//! Where the stored bytes are in memory as a whole, headers are walked first: nothing is decoded
-//! that cannot give the wanted size, and no memory is sized by a header alone, because its blocks
-//! must be able to hold what it promises.
+//! If all stored bytes are in memory, headers are walked first. Nothing is decoded that cannot give the
+//! wanted size. No allocation has a size from a header alone: the frame's blocks must be able to have the
+//! promised content.
 
 mod decode;
 mod walk;
@@ -35,7 +35,7 @@ impl FrameFormat for Zstd {
     }
 }
 
-/// Frames with a table of where each begins.
+/// zstd frames with a seek table after them.
 pub(super) struct Seekable;
 
 impl FrameFormat for Seekable {
@@ -55,10 +55,10 @@ impl FrameFormat for Seekable {
     }
 }
 
-/// Frames that say their content size. Its tables are large, and used again.
+/// Makes frames that give their content size. Its tables are large and reused.
 struct ZstdEncoder(CCtx<'static>);
 
-/// An encoder whose frames have a checksum of their content where that is wanted.
+/// An encoder. If `checksum` is set, frames have a checksum of their content.
 fn zstd_encoder(level: i32, checksum: bool) -> Result<Box<dyn FrameEncoder>> {
     let (min, max) = (zstd_safe::min_c_level(), zstd_safe::max_c_level());
     if !(min..=max).contains(&level) {

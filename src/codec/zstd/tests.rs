@@ -1,5 +1,5 @@
-//! Frames that we write and frames that others might: sizes, one shot, ranges, pieces, and every way
-//! to cut or change them.
+//! Frames that we write and frames that other programs may write: sizes, decoding at once, in ranges and in
+//! pieces, and every way to cut or change them.
 
 use super::decode::PiecewiseDecoder;
 use super::Zstd;
@@ -46,7 +46,7 @@ fn decode_counted(stored: &[u8], limit: u64) -> Result<u64> {
     codec().decode_counted(stored, limit, &mut |_| Ok(()))
 }
 
-/// Bytes that compress somewhat, different each `seed`.
+/// Bytes that compress a little, different for each `seed`.
 fn text(seed: u64, size: usize) -> Vec<u8> {
     let mut state = seed;
     let step = |state: &mut u64| {
@@ -62,7 +62,7 @@ fn text(seed: u64, size: usize) -> Vec<u8> {
     bytes
 }
 
-/// A frame as we write it.
+/// A frame like the writer makes.
 fn sized(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     encoder(3).unwrap().encode(bytes, &mut out).unwrap();
@@ -80,7 +80,7 @@ fn unsized_frame(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A frame for decoders to pass over.
+/// A frame that decoders skip.
 fn skippable(size: u32) -> Vec<u8> {
     let mut out = 0x184D_2A53u32.to_le_bytes().to_vec();
     out.extend(size.to_le_bytes());
@@ -88,7 +88,7 @@ fn skippable(size: u32) -> Vec<u8> {
     out
 }
 
-/// A frame header by hand: these many bytes promised, then these blocks.
+/// A frame made by hand: the header promises `content` bytes, and `blocks` follow.
 fn by_hand(content: u64, blocks: &[u8]) -> Vec<u8> {
     let mut out = 0xFD2F_B528u32.to_le_bytes().to_vec();
     out.push(0b1100_0000); // content size of 8 bytes, with a window
@@ -98,7 +98,7 @@ fn by_hand(content: u64, blocks: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Several kinds of frames and what they hold.
+/// Several mixtures of frames, and their content.
 fn mixtures() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
     let (a, b, c) = (text(1, 70_000), text(2, 300_000), text(3, 1_500_000));
     let all = [&a[..], &b, &c].concat();
@@ -123,11 +123,11 @@ fn mixtures() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
     ]
 }
 
-/// A range, by a walk of its own.
+/// Decodes a range after a walk of its own.
 fn decode_range(stored: &[u8], size: u64, offset: u64, dst: &mut [u8]) -> Result<()> {
     let start = index(stored)?.seek(offset, dst.len() as u64);
     codec().decode_range(StoredPart::from(stored), start, size, offset, dst)?;
-    // What it needs of the stored bytes is enough.
+    // The stored bytes that it needs are enough.
     let needed = start.needed(stored.len());
     let (from, bytes) = (needed.start, &stored[needed]);
     let mut again = vec![0x55; dst.len()];
@@ -171,7 +171,7 @@ fn every_decoder_gives_the_same_bytes() {
             assert_eq!(error.cause(), Cause::Limit, "{name}");
         }
 
-        // One byte more or less than there is.
+        // One byte more or less than the content has.
         for wrong in [size + 1, size.wrapping_sub(1)] {
             if wrong > 1 << 40 {
                 continue;
@@ -204,7 +204,7 @@ fn runs_of_frames() {
             assert_eq!(known.check(codec(), size + 1).unwrap_err().rule(), Some(Rule::ZstdLength), "{name}");
         }
     }
-    // Of very many small frames there are few runs.
+    // Many small frames give few runs.
     let stored = sized(b"x").repeat(100_000);
     let (known, peek) = runs(&stored, 1000, 100_000).unwrap();
     assert_eq!((known, peek.len()), (KnownSize::Exact(100_000), 100));
@@ -242,7 +242,7 @@ fn ranges() {
             assert_eq!(wrong.rule(), Some(Rule::ZstdLength), "{name}");
         }
     }
-    // A frame of unknown size that ends before the range, and before the declared size.
+    // A frame of unknown size that ends before the range and before the declared size.
     let (a, b) = (text(4, 1000), text(5, 500));
     let stored = [unsized_frame(&a), sized(&b)].concat();
     for offset in [0, 999, 1499, 1500] {
@@ -257,7 +257,7 @@ fn a_range_does_not_need_the_other_frames() {
     let mut stored = [sized(&a), sized(&b)].concat();
     let second = sized(&a).len();
     for byte in &mut stored[second - 40..second - 4] {
-        *byte ^= 0xFF; // the first frame's data: its headers stay
+        *byte ^= 0xFF; // changes the first frame's data, not its header
     }
     let mut got = vec![0; 5000];
     decode_range(&stored, 10_000, 5000, &mut got).unwrap();
@@ -270,7 +270,7 @@ fn a_range_begins_at_an_indexed_frame_however_many_there_are() {
     for count in [1, 2, 255, 256, 257, 258, 511, 512, 513, 5000] {
         let (mut stored, mut want, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for i in 0..count {
-            // Some are empty, and some are to be passed over.
+            // Some are empty, and some are skippable.
             let bytes = text(i, ((i + 1) % 7 * 3) as usize);
             if i % 5 == 0 {
                 stored.extend(skippable(i as u32 % 3));
@@ -300,13 +300,13 @@ fn a_range_begins_at_an_indexed_frame_however_many_there_are() {
         }
         assert!(begun.len() <= 256 && begun.len() > (count as usize).min(256) / 4, "{}", begun.len());
     }
-    // Behind a frame that does not say its size nothing is marked.
+    // After a frame that gives no size, nothing is in the index.
     let (a, b) = (text(31, 1000), text(32, 100));
     let stored = [sized(&a), unsized_frame(&b), sized(&a), sized(&a)].concat();
     let index = index(&stored[..]).unwrap();
     assert_eq!(index.seek(999, 1).point.decoded, 0);
     assert_eq!(index.seek(3000, 1).point.stored, sized(&a).len());
-    // Marks of other bytes than those that are there lead nowhere, but not out of them either.
+    // An index for other bytes gives errors, but never reads outside of these.
     for wrong in [&stored[..5], &stored[1..], &[]] {
         for offset in [0, 1050, 3000] {
             let part = StoredPart::from(wrong);
@@ -323,7 +323,7 @@ fn pieces_of_every_size() {
             [(1, 1000), (3, 100_000), (1000, 77), (1 << 20, 1 << 22), (stored.len(), want.len())]
         {
             if piece.min(capacity) < 100 && want.len() > 400_000 {
-                continue; // slow and nothing new
+                continue; // slow, and tests nothing new
             }
             let mut decoder = PiecewiseDecoder::new().unwrap();
             assert!(!decoder.finished_frame());

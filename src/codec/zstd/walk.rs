@@ -1,35 +1,35 @@
-//! Frame and block headers of zstd data (RFC 8878, section 3.1): where frames end and how large they
-//! are at most, without decoding anything.
+//! Reads frame and block headers of zstd data (RFC 8878, section 3.1). This gives the ends of frames and the
+//! largest sizes they can have, without decoding.
 
 use crate::codec::frames::{Header, Stored};
 use crate::error::{broken, Error, Result, Rule};
 
 /// The first four bytes of a frame.
 const MAGIC: u32 = 0xFD2F_B528;
-/// The first four bytes of a skippable frame, with the lowest four bits zero.
+/// The first four bytes of a skippable frame. Its lowest four bits may have any value.
 const SKIPPABLE: u32 = 0x184D_2A50;
 /// The most bytes that a block decodes to.
 const MAX_BLOCK: u64 = 128 << 10;
-/// The largest window that libzstd takes, streaming or not: 2^31 bytes, and up to 7/8 more.
+/// The largest window that libzstd accepts: 2^31 bytes, and up to 7/8 more.
 const MAX_WINDOW_LOG: u32 = 31;
 
-/// What the headers of the frame say that begins at `at`.
+/// Reads the headers of the frame at `at`.
 pub(super) fn header(stored: &mut dyn Stored, at: usize) -> Result<Header> {
     Reader { stored, at, start: at }.frame()
 }
 
-/// Reads one frame's headers.
+/// Reads the headers of one frame.
 struct Reader<'a> {
-    /// All frames.
+    /// All stored bytes.
     stored: &'a mut dyn Stored,
     /// The next byte to read.
     at: usize,
-    /// Where this frame began.
+    /// The offset of this frame.
     start: usize,
 }
 
 impl Reader<'_> {
-    /// `count` (up to 8) bytes as a little-endian number.
+    /// Reads `count` bytes (at most 8) as a little-endian number.
     fn number(&mut self, count: usize) -> Result<u64> {
         let found = self.stored.peek(self.at, count)?;
         let number =
@@ -38,7 +38,7 @@ impl Reader<'_> {
         number.ok_or_else(|| self.truncated())
     }
 
-    /// Passes over `count` bytes.
+    /// Skips `count` bytes.
     fn skip(&mut self, count: u64) -> Result<()> {
         let end = usize::try_from(count).ok().and_then(|count| self.at.checked_add(count));
         match end.filter(|&end| end <= self.stored.size()) {
@@ -48,17 +48,17 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The error where the stored bytes end within the frame.
+    /// The error if the stored bytes end inside the frame.
     fn truncated(&self) -> Error {
         self.corrupt(format_args!("the stored bytes end within it, at {}", self.stored.size()))
     }
 
-    /// The error of a frame that is wrong.
+    /// The error for a damaged frame.
     fn corrupt(&self, what: std::fmt::Arguments<'_>) -> Error {
         broken!(Rule::ZstdCorrupt, "zstd frame at byte {} of the stored bytes: {what}", self.start)
     }
 
-    /// One frame from its magic number to its last byte.
+    /// Reads a frame, from its magic number to its last byte.
     fn frame(self) -> Result<Header> {
         let left = self.stored.size().saturating_sub(self.start);
         if left == 0 {
@@ -83,7 +83,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A frame that decoders pass over.
+    /// A frame that decoders skip.
     fn skippable_frame(mut self) -> Result<Header> {
         self.skip(4)?;
         let size = self.number(4)?;
@@ -125,7 +125,7 @@ impl Reader<'_> {
         }
         let capacity = self.blocks(window.min(MAX_BLOCK))?;
         if descriptor & 0x04 != 0 {
-            self.skip(4)?; // its own checksum
+            self.skip(4)?; // the checksum of the frame
         }
         if let Some(content) = content.filter(|&content| content > capacity) {
             return Err(self.corrupt(format_args!(
@@ -136,11 +136,11 @@ impl Reader<'_> {
         Ok(Header { stored: self.start..self.at, content, max_size, window, ..Header::default() })
     }
 
-    /// The window descriptor.
+    /// Reads the window descriptor.
     fn window(&mut self) -> Result<u64> {
         let byte = self.number(1)?;
         let log = u32::try_from(byte >> 3).unwrap_or(u32::MAX).saturating_add(10);
-        let base = 1u64.checked_shl(log).unwrap_or(u64::MAX); // 2^41 at most
+        let base = 1u64.checked_shl(log).unwrap_or(u64::MAX); // at most 2^41
         if log > MAX_WINDOW_LOG {
             return Err(
                 self.corrupt(format_args!("its window of 2^{log} bytes is larger than any decoder accepts"))
@@ -149,7 +149,7 @@ impl Reader<'_> {
         Ok(base.saturating_add((base >> 3).saturating_mul(byte & 7)))
     }
 
-    /// Passes over all blocks. Returns the most bytes that they can hold.
+    /// Skips all blocks. Returns the largest content that they can have.
     fn blocks(&mut self, block_most: u64) -> Result<u64> {
         let mut capacity = 0u64;
         loop {

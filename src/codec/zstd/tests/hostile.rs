@@ -1,8 +1,8 @@
-//! Stored bytes that are wrong, that lie, or that expand.
+//! Stored bytes that are damaged, contradict themselves, or decode to very much.
 
 use super::*;
 
-/// All decoders refuse it, the one that decodes in one shot with this rule.
+/// Checks that all decoders reject the bytes. Decoding at once must report this rule.
 fn refused(stored: &[u8], size: usize, rule: Rule) {
     let error = decode_into(stored, &mut vec![0; size]).unwrap_err();
     assert_eq!(error.rule(), Some(rule), "{error}");
@@ -39,7 +39,7 @@ fn bytes_after_the_frames() {
                 assert_eq!(error.rule(), Some(Rule::ZstdTrailing), "{error}");
                 assert!(!decoder.finished_frame());
             }
-            Ok(_) => assert!(!decoder.finished_frame() && decoder.check_end().is_err()), // might go on
+            Ok(_) => assert!(!decoder.finished_frame() && decoder.check_end().is_err()), // may continue
         }
     }
 }
@@ -52,13 +52,13 @@ fn headers_that_are_wrong() {
     let mut out = vec![0; 1000];
     decode_into(&honest, &mut out).unwrap();
     assert_eq!(out, [7; 1000]);
-    // More than the blocks can hold: found without decoding, so nothing is sized by it.
+    // More than the blocks can have. This is found without decoding, so nothing of this size is allocated.
     for promised in [1001, 1 << 40, u64::MAX - 1, u64::MAX] {
         let error = known_size(&by_hand(promised, &rle(1000))).unwrap_err();
         assert_eq!(error.rule(), Some(Rule::ZstdCorrupt), "{promised}");
         assert!(error.message().contains("1000 at most"), "{error}");
     }
-    // Less, or what the blocks could but do not hold: the decoder tells.
+    // Less, or as much as the blocks can have but do not: only decoding finds this.
     refused(&by_hand(16, &rle(1000)), 16, Rule::ZstdCorrupt);
     let data = sized(&text(9, 1000));
     assert_eq!((data[4], data[5..7].to_vec()), (0x60, (1000u16 - 256).to_le_bytes().to_vec()));
@@ -70,7 +70,7 @@ fn headers_that_are_wrong() {
     for range in [0..10usize, 1000..1700] {
         assert!(decode_range(&wrong, 1756, range.start as u64, &mut vec![0; range.len()]).is_err());
     }
-    // Reserved bit, reserved block, a window of 2 TiB, a dictionary.
+    // A reserved bit, a reserved block, a window of 2 TiB, a dictionary.
     let mut bad = honest.clone();
     bad[4] |= 0x08;
     refused(&bad, 1000, Rule::ZstdCorrupt);
@@ -84,12 +84,13 @@ fn headers_that_are_wrong() {
     bad.insert(6, 7);
     refused(&bad, 1000, Rule::ZstdCorrupt);
     assert!(known_size(&bad).unwrap_err().message().contains("dictionary 7"));
-    // A wrong checksum of the frame itself.
+    // The checksum of the frame is wrong.
     let mut bad = unsized_frame(&text(8, 100));
     *bad.last_mut().unwrap() ^= 1;
     refused(&bad, 100, Rule::ZstdCorrupt);
     assert!(decode_range(&bad, 100, 0, &mut [0; 100]).is_err());
-    // Sizes that add up past 2^64 need blocks to match; two honest frames and a wrong total:
+    // For sizes with a sum over 2^64, the blocks would have to match. So use two correct frames and a wrong
+    // total:
     let two = [by_hand(1000, &rle(1000)), by_hand(24, &rle(24))].concat();
     assert_eq!(known_size(&two).unwrap(), KnownSize::Exact(1024));
     let error = decode_into(&two, &mut [0; 1000]).unwrap_err();
@@ -125,8 +126,8 @@ fn a_bomb_stops_at_its_limit() {
     assert_eq!(part, [0; 100]);
 }
 
-/// Frames whose window is more than a streaming decoder keeps: one shot takes them, and where the
-/// header gives the size a part can be had too.
+/// Frames with a larger window than a stream decoder keeps. Decoding at once accepts them. If the header
+/// gives the size, decoding a part works, too.
 #[test]
 fn windows_past_the_streaming_limit() {
     let blocks = 1032u32; // 129 MiB of sevens
@@ -162,8 +163,8 @@ fn windows_past_the_streaming_limit() {
     assert_eq!(decode_counted(&unknown, size).unwrap_err().cause(), Cause::Unsupported);
 }
 
-/// Cut anywhere, it is refused; with any byte changed, nothing panics, and the walk never takes what
-/// libzstd's own walk refuses.
+/// If cut anywhere, it is rejected. If any byte is changed, nothing panics, and the walk accepts only what
+/// libzstd's own walk accepts.
 #[test]
 fn cut_or_changed_anywhere() {
     let (a, b) = (text(11, 700), text(12, 300));
