@@ -1,30 +1,30 @@
-//! Components: the blobs of an object, and where in a blob its elements are.
+//! Components: the blobs of an object, and the positions of elements in a blob.
 
 use super::dtype::{Block, Dtype, Logical};
 use super::encoding::Encoding;
 use super::text::{Position, TextId};
 use crate::error::{fail, Result};
 
-/// The less usual texts of a component; most have none of them.
+/// The rare texts of a component. Most components have none of them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RareNames {
-    /// The digest, as the file has it.
+    /// The digest, as written in the file.
     pub digest: Option<TextId>,
-    /// The dtype's name where it is unknown.
+    /// The name of the dtype, if this version does not know it.
     pub dtype: Option<TextId>,
-    /// The logical type's name where it is unknown or the dtype's own.
+    /// The name of the logical type, if this version does not know it or it is the dtype's own name.
     pub logical: Option<TextId>,
-    /// The encoding's name where it is unknown.
+    /// The name of the encoding, if this version does not know it.
     pub encoding: Option<TextId>,
-    /// Its position among the manifest's layouts.
+    /// The component's layout: a position in the manifest's layouts.
     pub layout: Option<Position>,
-    /// The file that has its bytes, among the manifest's shards.
+    /// The file that has the component's bytes: a position in the manifest's shards.
     pub shard: Option<Position>,
 }
 
 impl RareNames {
-    /// Whether it has none. Compared field by field: as a whole it took a third of the time in which an
-    /// object with a digest is opened.
+    /// Whether all of them are absent. Compared field by field: comparing the whole struct took a third of
+    /// the time to open an object with a digest.
     #[inline]
     pub fn is_empty(&self) -> bool {
         let RareNames { digest, dtype, logical, encoding, layout, shard } = self;
@@ -42,28 +42,28 @@ impl RareNames {
 pub enum LogicalType {
     /// Absent: the elements are what the dtype says.
     Absent,
-    /// One that this version knows.
+    /// A type that this version knows.
     Known(Logical),
-    /// The dtype's own name, named in [`RareNames::logical`]: means the same as absent.
+    /// The dtype's own name, in [`RareNames::logical`]. It means the same as absent.
     SameAsDtype,
     /// A name that this version does not know, in [`RareNames::logical`].
     Other,
 }
 
-/// One blob on disk and how to read it. Small, as an open file has one for each: [`Component::size`] and what
-/// else is yes or no share their memory.
+/// A blob in a file, and how to read it. Small, because an open file has one for each component:
+/// [`Component::size`] and all flags share memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Component {
     /// Its name within the object.
     pub role: TextId,
-    /// First stored byte, from the start of the file.
+    /// The offset of the first stored byte in the file.
     pub offset: u64,
-    /// Stored bytes.
+    /// How many stored bytes it has.
     pub stored_size: u64,
     size: u64,
-    /// Position in `rare_names` of the manifest, if any.
+    /// Its position in the manifest's `rare_names`, if any.
     pub rare: Option<Position>,
-    /// The storage type; none where the file's name for it is unknown.
+    /// The storage type; `None` if this version does not know its name.
     pub dtype: Option<Dtype>,
     /// The logical type.
     pub logical: LogicalType,
@@ -80,7 +80,7 @@ const DIGEST_OF_DECODED: u8 = 16;
 const IN_SHARD: u8 = 32;
 
 impl Component {
-    /// A raw component of no bytes.
+    /// A raw component without bytes.
     pub fn new(role: TextId, dtype: Option<Dtype>) -> Component {
         Component {
             role,
@@ -95,18 +95,18 @@ impl Component {
         }
     }
 
-    /// Bytes of an element; 1 where the dtype is unknown.
+    /// The size of an element in bytes; 1 if the dtype is unknown.
     pub fn width(&self) -> usize {
         self.dtype.map_or(1, Dtype::size)
     }
 
-    /// Whether its elements are stored in another byte order than the host's.
+    /// Whether stored elements have to be byte-swapped to the host's order.
     pub fn swaps(&self) -> bool {
         self.dtype.is_some_and(|dtype| dtype.swaps(self.is_big_endian()))
     }
 
-    /// The form of its elements, for a conversion. Producers of big-endian files differ in the bytes of
-    /// blocks.
+    /// The type of its elements, for a conversion. Fails for blocks in big-endian files, because programs
+    /// disagree on their byte order.
     pub fn element_type(&self) -> Result<(Dtype, Option<Logical>)> {
         let logical = self.known_logical();
         match (self.dtype, self.logical) {
@@ -124,25 +124,25 @@ impl Component {
         }
     }
 
-    /// The type of its elements if they are integers. An f8 is not an integer, though it is stored as u8.
+    /// The dtype of its elements if they are integers. An f8 is not an integer, although it is stored as u8.
     pub fn integer_dtype(&self) -> Option<Dtype> {
         self.dtype.filter(|dtype| dtype.is_integer() && self.known_logical().is_none())
     }
 
-    /// Decoded bytes, where the manifest declares them.
+    /// The decoded size, if the manifest declares it.
     #[inline]
     pub fn size(&self) -> Option<u64> {
         (self.flags & SIZE_KNOWN != 0).then_some(self.size)
     }
 
-    /// Sets the decoded bytes; none if the manifest does not declare them.
+    /// Sets the decoded size; `None` if the manifest does not declare it.
     #[inline]
     pub fn set_size(&mut self, size: Option<u64>) {
         self.size = size.unwrap_or(0);
         self.set_flag(SIZE_KNOWN, size.is_some());
     }
 
-    /// The manifest has an `uncompressed_length`.
+    /// Whether the manifest has an `uncompressed_length`.
     pub fn is_size_declared(&self) -> bool {
         self.flags & SIZE_DECLARED != 0
     }
@@ -152,7 +152,8 @@ impl Component {
         self.set_flag(SIZE_DECLARED, is);
     }
 
-    /// Multi-byte elements are stored most significant byte first (0.1 `data_endianness`).
+    /// Whether elements of several bytes are stored with the most significant byte first (0.1
+    /// `data_endianness`).
     pub fn is_big_endian(&self) -> bool {
         self.flags & BIG_ENDIAN != 0
     }
@@ -162,7 +163,7 @@ impl Component {
         self.set_flag(BIG_ENDIAN, is);
     }
 
-    /// Its digest covers the decoded bytes, not the stored ones.
+    /// Whether its digest covers the decoded bytes instead of the stored ones.
     pub fn has_digest_of_decoded(&self) -> bool {
         self.flags & DIGEST_OF_DECODED != 0
     }
@@ -172,7 +173,7 @@ impl Component {
         self.set_flag(DIGEST_OF_DECODED, is);
     }
 
-    /// Its bytes are in another file than the one whose manifest has it: one of `Manifest::shards`.
+    /// Whether its bytes are in another file, one of `Manifest::shards`.
     pub fn is_in_shard(&self) -> bool {
         self.flags & IN_SHARD != 0
     }
@@ -182,12 +183,12 @@ impl Component {
         self.set_flag(IN_SHARD, is);
     }
 
-    /// Its pages hold no byte of another component (found when the file is opened).
+    /// Whether its pages have no byte of another component. This is determined when the file is opened.
     pub fn is_page_exclusive(&self) -> bool {
         self.flags & PAGE_EXCLUSIVE != 0
     }
 
-    /// Sets whether its pages hold no byte of another component.
+    /// Sets whether its pages have no byte of another component.
     #[inline]
     pub fn set_page_exclusive(&mut self, is: bool) {
         self.set_flag(PAGE_EXCLUSIVE, is);
@@ -198,7 +199,7 @@ impl Component {
         self.flags = (self.flags & !flag) | if is { flag } else { 0 };
     }
 
-    /// The logical type where this version knows it.
+    /// The logical type, if this version knows it.
     pub fn known_logical(&self) -> Option<Logical> {
         match self.logical {
             LogicalType::Known(logical) => Some(logical),
@@ -206,7 +207,7 @@ impl Component {
         }
     }
 
-    /// Its elements in bytes; none where the dtype or the logical type is unknown.
+    /// The size of its elements; `None` if the dtype or logical type is unknown.
     pub fn block(&self) -> Option<Block> {
         match (self.logical, self.dtype) {
             (LogicalType::Known(logical), Some(_)) => Some(logical.block()),
@@ -215,49 +216,50 @@ impl Component {
         }
     }
 
-    /// Bytes of one storage element; none where the dtype is unknown.
+    /// The size of a storage element in bytes; `None` if the dtype is unknown.
     pub fn element_size(&self) -> Option<u64> {
         self.dtype.map(|d| d.size() as u64)
     }
 
-    /// End of the stored bytes; validated not to overflow.
+    /// The end of the stored bytes. Validation has ensured that it does not overflow.
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.stored_size)
     }
 }
 
-/// Dimensions that a component with strides has at most.
+/// The most dimensions of a component with strides.
 pub(crate) const MAX_RANK: usize = 64;
 
-/// An archive's CRC-32 of bytes that include those of a component.
+/// An archive's CRC-32 of bytes that include a component's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checksum {
-    /// The sum.
+    /// The checksum.
     pub crc32: u32,
-    /// The offset in the file of the first byte that it covers. For a compressed component it covers all
-    /// decoded bytes.
+    /// The file offset of the first byte that it covers. For a compressed component, it covers all decoded
+    /// bytes.
     pub start: u64,
-    /// How many.
+    /// How many bytes it covers.
     pub size: u64,
 }
 
-/// Where the elements of a component are among the bytes that its stored ones decode to.
+/// The positions of a component's elements in its decoded bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// Bytes that the stored ones decode to; of a raw component these are the stored ones.
+    /// The size of the decoded bytes. For a raw component, the stored size.
     pub decoded_size: u64,
-    /// The first byte of its elements; of a raw component the first stored one.
+    /// The offset of the first element in the decoded bytes. For a raw component, its offset in the stored
+    /// bytes.
     pub start: u64,
-    /// The first of its strides in `Manifest::strides`, one for each dimension: how many elements lie between
-    /// two that follow each other. None where they are row-major.
+    /// The first of its strides in `Manifest::strides`, one for each dimension: the distance, in elements,
+    /// between neighbours. `None` if the elements are row-major.
     pub strides: Option<u32>,
     /// The archive's checksum of its bytes, if there is one.
     pub checksum: Option<Checksum>,
 }
 
 impl Layout {
-    /// The distance from the first element to the last in memory, in elements; none if it does not fit in 64
-    /// bits or there are no elements.
+    /// The distance in memory from the first element to the last, in elements. `None` if it does not fit in
+    /// 64 bits or there are no elements.
     pub fn reach(shape: &[u64], strides: &[u64]) -> Option<u64> {
         let mut steps = shape.iter().zip(strides);
         steps.try_fold(0u64, |sum, (count, stride)| {
@@ -265,7 +267,7 @@ impl Layout {
         })
     }
 
-    /// Whether strides are those of row-major elements.
+    /// Whether the strides mean row-major order.
     pub fn is_row_major(shape: &[u64], strides: &[u64]) -> bool {
         if shape.contains(&0) {
             return true;

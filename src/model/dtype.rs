@@ -1,7 +1,7 @@
-//! Storage types and logical types: the only list of them.
+//! Storage types and logical types. This is the only list of them.
 //!
-//! Each is one row of a table, which has its size, its names, its class and its codes in other interfaces.
-//! Names are the ones of spec 1.2 (section 2); those of older versions are beside them.
+//! Each type is a row of a table with its size, its names, its class and its codes in other interfaces. Names
+//! are from spec 1.2 (section 2); older names are in fields of their own.
 
 use std::ffi::CStr;
 
@@ -18,11 +18,11 @@ struct DtypeRow {
 /// The container that defines a logical type.
 #[derive(Clone, Copy)]
 enum Origin {
-    /// The table of spec 1.2, and the name that spec 1.1 has for it as a dtype.
+    /// The table of spec 1.2. If spec 1.1 has the type as a dtype, its name there.
     Spec(Option<&'static str>),
-    /// Other containers; a `.zt` file may use the name as it likes.
+    /// Other containers. A `.zt` file may use the name for anything.
     Foreign,
-    /// ggml, and its number there (`ggml_type`): what makes up an object of the format with that name.
+    /// ggml: its number there (`ggml_type`), and the name of the format of objects made of its blocks.
     Ggml(u32, Name),
 }
 
@@ -32,15 +32,16 @@ struct LogicalRow {
     origin: Origin,
     /// How its elements are stored.
     dtype: Dtype,
-    /// Its elements in bytes.
+    /// The size of its elements.
     block: Block,
-    /// DLDataTypeCode, where DLPack has it; its bits are those of an element.
+    /// Its DLDataTypeCode, if DLPack has the type. Its bits in DLPack are the bits of an element.
     dlpack_code: Option<u8>,
     /// How its elements are converted.
     numbers: Numbers,
 }
 
-/// A logical type of one element, or of several in some bytes.
+/// A logical type with a row of its own in the specification or another container. `block` is a number of
+/// elements, and the bytes they take.
 const fn logical(
     name: Name,
     origin: Origin,
@@ -59,14 +60,14 @@ const fn logical(
     }
 }
 
-/// A block type: ggml's number, elements and bytes of a block.
+/// A block type: ggml's number, and the elements and bytes of a block.
 const fn ggml(name: Name, format: Name, number: u32, elements: u64, bytes: u64) -> LogicalRow {
     let (origin, block) = (Origin::Ggml(number, format), Block { elements, bytes });
     LogicalRow { name, origin, dtype: Dtype::U8, block, dlpack_code: None, numbers: Numbers::Blocks }
 }
 
-/// Makes of a list of rows the enum, whose values are the numbers in C, the list of all values, and the
-/// table. The comment of a row is the header's.
+/// Turns a list of rows into the enum (its values are the numbers in C), the list of all values, and the
+/// table. The comment of a row becomes the comment in the header.
 macro_rules! types {
     (
         $(#[$about:meta])* $kind:ident: $row:ident;
@@ -81,7 +82,7 @@ macro_rules! types {
         }
 
         impl $kind {
-            /// All of them, in the order of the table.
+            /// All values, in the order of the table.
             pub const ALL: [$kind; [$($number),*].len()] = [$($kind::$variant),*];
 
             const fn row(self) -> &'static $row {
@@ -95,29 +96,29 @@ macro_rules! types {
                 self as i32
             }
 
-            /// By its number in C.
+            /// The value with this number in C.
             pub fn from_number(number: i32) -> Option<$kind> {
                 $kind::ALL.into_iter().find(|kind| kind.number() == number)
             }
 
-            /// Its name; the name in spec 1.2, if it has one.
+            /// Its name. If spec 1.2 defines it, the name there.
             pub const fn name(self) -> &'static str {
                 self.row().name.text
             }
 
-            /// Its name in the spec, with a NUL behind it.
+            /// Its name, with a NUL at the end.
             pub const fn c_name(self) -> &'static std::ffi::CStr {
                 self.row().name.c
             }
 
-            /// A sentence about it; "" if its name is enough.
+            /// A sentence about it; "" if the name is enough.
             pub const fn about(self) -> &'static str {
                 match self {
                     $($kind::$variant => concat!($($doc),*),)*
                 }
             }
 
-            /// By its name.
+            /// The value with this name.
             pub fn from_name(name: &str) -> Option<$kind> {
                 $kind::ALL.into_iter().find(|kind| kind.name() == name)
             }
@@ -231,13 +232,12 @@ impl Dtype {
         self.bits() as usize / 8
     }
 
-    /// Whether elements that are stored big-endian, or little-endian, have to be byte-swapped to be in the
-    /// host's order.
+    /// Whether elements that are stored big-endian (or little-endian) have to be swapped to the host's order.
     pub const fn swaps(self, stored_big_endian: bool) -> bool {
         self.size() > 1 && stored_big_endian != cfg!(target_endian = "big")
     }
 
-    /// One element in bytes.
+    /// The size of an element, as a block of one.
     pub const fn block(self) -> Block {
         Block { elements: 1, bytes: self.size() as u64 }
     }
@@ -252,18 +252,18 @@ impl Dtype {
         self.row().old_name
     }
 
-    /// By its name in spec 0.1 and 1.0.
+    /// The dtype with this name in spec 0.1 and 1.0.
     pub fn from_old_name(name: &str) -> Option<Dtype> {
         Dtype::ALL.into_iter().find(|dtype| dtype.old_name() == name)
     }
 
-    /// A dtype that only spec 1.1 has, as dtype and logical type.
+    /// A name that only spec 1.1 has as a dtype, as dtype and logical type.
     pub fn from_compound_name(name: &str) -> Option<(Dtype, Logical)> {
         let logical = Logical::ALL.into_iter().find(|logical| logical.name_in_1_1() == Some(name))?;
         Some((logical.dtype(), logical))
     }
 
-    /// Whether it is an integer type: what a sparse index may be before 1.2.
+    /// Whether it is an integer type. Before 1.2, a sparse index may have any of them.
     pub const fn is_integer(self) -> bool {
         match self.class() {
             Class::Signed | Class::Unsigned => true,
@@ -273,7 +273,7 @@ impl Dtype {
 }
 
 impl Logical {
-    /// The name that spec 1.1 has for it as a dtype, where it has one.
+    /// The name that spec 1.1 has for it as a dtype, if any.
     pub const fn name_in_1_1(self) -> Option<&'static str> {
         match self.row().origin {
             Origin::Spec(name) => name,
@@ -281,12 +281,12 @@ impl Logical {
         }
     }
 
-    /// Whether spec 1.2 defines it. Of a `.zt` file, components of other types are not checked.
+    /// Whether spec 1.2 defines it. In a `.zt` file, components of other types are not checked.
     pub const fn is_in_spec(self) -> bool {
         matches!(self.row().origin, Origin::Spec(_))
     }
 
-    /// The number that ggml has for it, if it is one of its block types.
+    /// ggml's number, if it is one of ggml's block types.
     pub const fn ggml_type(self) -> Option<u32> {
         match self.row().origin {
             Origin::Ggml(number, _) => Some(number),
@@ -294,13 +294,12 @@ impl Logical {
         }
     }
 
-    /// Whether objects are made of its blocks: then their format names it, and no field of the component
-    /// does.
+    /// Whether objects are made of its blocks. Then the format names it, and no field of the component does.
     pub const fn is_block_type(self) -> bool {
         self.ggml_type().is_some()
     }
 
-    /// The name of the format of objects that are made of its blocks, if it is a block type.
+    /// The name of the format of objects made of its blocks, if it is a block type.
     pub(crate) const fn format_name(self) -> Option<Name> {
         match self.row().origin {
             Origin::Ggml(_, format) => Some(format),
@@ -313,17 +312,17 @@ impl Logical {
         self.row().dtype
     }
 
-    /// Its elements in bytes.
+    /// The size of its elements.
     pub const fn block(self) -> Block {
         self.row().block
     }
 
-    /// Storage elements of one block: 2 of a complex number.
+    /// How many storage elements are in a block; 2 for a complex number.
     pub const fn ratio(self) -> u64 {
         self.block().bytes / self.dtype().size() as u64
     }
 
-    /// Bits of one element; of a block type, those of a block.
+    /// The bits of an element. For a block type, the bits of a block.
     pub const fn bits(self) -> u64 {
         match self.ggml_type() {
             Some(_) => self.block().bytes * 8,
@@ -331,7 +330,7 @@ impl Logical {
         }
     }
 
-    /// DLDataTypeCode, where DLPack has the type.
+    /// Its DLDataTypeCode, if DLPack has the type.
     pub const fn dlpack_code(self) -> Option<u8> {
         self.row().dlpack_code
     }
@@ -370,21 +369,23 @@ impl Class {
     }
 }
 
-/// How many elements take how many bytes. A plain element is a block of one.
+/// A number of elements, and how many bytes they take. A plain element is a block of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Elements.
+    /// The number of elements.
     pub elements: u64,
-    /// Bytes of them.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
 impl Block {
-    /// Bytes of `count` elements, rounded up to a whole byte; none if that does not fit in 64 bits.
+    /// The size of `count` elements in bytes, rounded up to a whole byte; `None` if it does not fit in 64
+    /// bits.
     #[inline]
     pub const fn size(self, count: u64) -> Option<u64> {
         if self.elements == 1 {
-            return count.checked_mul(self.bytes); // without dividing, which takes as long as all else here
+            // Avoids a division, which takes as long as everything else here.
+            return count.checked_mul(self.bytes);
         }
         let (whole, rest) = (count / self.elements, count % self.elements);
         match whole.checked_mul(self.bytes) {
@@ -402,17 +403,17 @@ impl Block {
 /// How elements of a logical type are converted to numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
-    /// Each is one element of the dtype, or several: a complex number two.
+    /// Each number is one element of the dtype. An element of a complex type is two numbers.
     OfDtype,
     /// Each is a float of 8 bits.
     Float8(Float8),
-    /// Those of a block are decoded together, to f32.
+    /// The numbers of a block are decoded together, to f32.
     Blocks,
-    /// They are not converted.
+    /// They cannot be converted.
     None,
 }
 
-/// An 8-bit float. The meaning of its codes is in `convert`.
+/// An 8-bit float. `convert` has the meaning of its codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the logical types of the same names are described
 pub enum Float8 {
@@ -427,12 +428,12 @@ pub enum Float8 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name {
     pub(super) text: &'static str,
-    /// The text, with a NUL behind it.
+    /// The text, with a NUL at the end.
     pub(super) c: &'static CStr,
 }
 
 impl Name {
-    /// Made by the compiler, which refuses what is no UTF-8.
+    /// Makes a name at compile time. It does not compile if the text is not UTF-8.
     pub(super) const fn new(c: &'static CStr) -> Name {
         match c.to_str() {
             Ok(text) => Name { text, c },
@@ -441,7 +442,7 @@ impl Name {
     }
 }
 
-/// Types of ggml whose elements lie one by one, by their numbers (`ggml_type`).
+/// The types of ggml that are not blocks, by number (`ggml_type`).
 const GGML_ELEMENTS: [(u32, Dtype); 8] = [
     (0, Dtype::F32),
     (1, Dtype::F16),
@@ -453,7 +454,7 @@ const GGML_ELEMENTS: [(u32, Dtype); 8] = [
     (30, Dtype::Bf16),
 ];
 
-/// ggml's number of a type, if it has it.
+/// ggml's number for a type, if ggml has the type.
 pub fn ggml_type_number(dtype: Dtype, logical: Option<Logical>) -> Option<u32> {
     match logical {
         Some(logical) => logical.ggml_type(),
@@ -461,7 +462,7 @@ pub fn ggml_type_number(dtype: Dtype, logical: Option<Logical>) -> Option<u32> {
     }
 }
 
-/// The type of ggml's number, if it is known.
+/// The type with this number in ggml, if it is known.
 pub fn ggml_type_from_number(number: u32) -> Option<(Dtype, Option<Logical>)> {
     let plain = GGML_ELEMENTS.iter().find(|(plain, _)| *plain == number).map(|(_, dtype)| (*dtype, None));
     let blocks = || {
@@ -515,11 +516,11 @@ mod tests {
         }
     }
 
-    /// Codes that are taken for integers would be converted to wrong numbers without a word.
+    /// If codes were taken for integers, conversions would silently give wrong numbers.
     #[test]
     fn what_elements_are_as_numbers_fits_what_they_are() {
         for t in Logical::ALL {
-            const COMPLEX: u8 = 5; // of DLPack
+            const COMPLEX: u8 = 5; // in DLPack
             let wanted = match t.numbers() {
                 Numbers::OfDtype => t.dlpack_code() == Some(COMPLEX) && t.ratio() == 2,
                 Numbers::Float8(_) => (t.dtype(), t.bits(), t.block().elements) == (Dtype::U8, 8, 1),

@@ -1,4 +1,4 @@
-//! Encodings: the only list of them. What decodes and encodes is in `codec`.
+//! Encodings. This is the only list of them. `codec` decodes and encodes.
 
 use super::dtype::Name;
 use crate::error::Rule;
@@ -7,11 +7,11 @@ use std::ffi::CStr;
 /// The properties of a codec.
 #[derive(Debug, PartialEq, Eq)]
 struct CodecRow {
-    /// The rule that is broken by stored bytes that cannot be decoded.
+    /// The rule that stored bytes break if they cannot be decoded.
     corrupt: Rule,
-    /// The rule that is broken by frames of another decoded size than is declared.
+    /// The rule that frames break if their decoded size is not the declared one.
     length: Rule,
-    /// Whether it is an encoding of `.zt` files up to 1.2. Another container may have others.
+    /// Whether `.zt` files up to 1.2 use it. Other containers may have other encodings.
     is_written: bool,
 }
 
@@ -36,7 +36,7 @@ macro_rules! encodings {
         }
 
         impl Encoding {
-            /// All that this version knows, in the order of the table.
+            /// All encodings that this version knows, in the order of the table.
             pub const KNOWN: [Encoding; [$($number),*].len()] = [$(Encoding::$variant),*];
 
             const fn known_name(self) -> Option<Name> {
@@ -82,17 +82,17 @@ encodings! {
 }
 
 impl Encoding {
-    /// Its name in the spec; none for [`Encoding::Other`].
+    /// Its name in the specification; `None` for [`Encoding::Other`].
     pub fn name(self) -> Option<&'static str> {
         self.known_name().map(|name| name.text)
     }
 
-    /// Its name in the spec, with a NUL behind it.
+    /// Its name in the specification, with a NUL at the end.
     pub fn c_name(self) -> Option<&'static CStr> {
         self.known_name().map(|name| name.c)
     }
 
-    /// By its name in a `.zt` file.
+    /// The encoding with this name in a `.zt` file.
     pub fn from_name(name: &str) -> Option<Encoding> {
         Encoding::written().find(|encoding| encoding.name() == Some(name))
     }
@@ -102,7 +102,7 @@ impl Encoding {
         Encoding::KNOWN.into_iter().filter(|encoding| encoding.is_written())
     }
 
-    /// Whether files are written with it.
+    /// Whether files can be written with it.
     pub const fn is_written(self) -> bool {
         match (self, self.with_codec()) {
             (Encoding::Other, _) => false,
@@ -116,18 +116,18 @@ impl Encoding {
         self as i32
     }
 
-    /// By its number in C; only one that this version knows.
+    /// The encoding with this number in C, if this version knows it.
     pub fn from_number(number: i32) -> Option<Encoding> {
         Encoding::KNOWN.into_iter().find(|encoding| encoding.number() == number)
     }
 
-    /// Whether this version has a codec for it, whose decoded size is not the stored one.
+    /// Whether it has a codec, so that the decoded size differs from the stored size.
     #[inline]
     pub const fn is_compressed(self) -> bool {
         self.with_codec().is_some()
     }
 
-    /// Whether a manifest may have to give the decoded size beside the stored one.
+    /// Whether a manifest may have to give a decoded size.
     #[inline]
     pub const fn has_declared_size(self) -> bool {
         !matches!(self, Encoding::Raw)
@@ -137,18 +137,18 @@ impl Encoding {
 /// How stored bytes become decoded ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coding {
-    /// Nothing: they are the same.
+    /// Not at all: stored and decoded bytes are the same.
     Raw,
-    /// A codec.
+    /// With a codec.
     Compressed(Codec),
 }
 
-/// What decodes and encodes: an encoding that has a codec.
+/// A codec: an encoding that changes the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Codec(&'static EncodingWithCodec);
 
 impl Coding {
-    /// The coding of an encoding; none if this version does not know it.
+    /// The coding of an encoding; `None` if this version does not know the encoding.
     #[inline]
     pub(crate) fn of(encoding: Encoding) -> Option<Coding> {
         match (encoding, encoding.with_codec()) {
@@ -160,7 +160,7 @@ impl Coding {
 }
 
 impl Codec {
-    /// Whose codec it is.
+    /// The encoding of this codec.
     pub(crate) fn encoding(self) -> Encoding {
         self.0.encoding
     }
@@ -170,12 +170,12 @@ impl Codec {
         self.encoding().name().unwrap_or_default()
     }
 
-    /// The rule that is broken by frames of another decoded size than is declared.
+    /// The rule that frames break if their decoded size is not the declared one.
     pub(crate) fn length_rule(self) -> Rule {
         self.0.codec.length
     }
 
-    /// The rule that is broken by stored bytes that cannot be decoded.
+    /// The rule that stored bytes break if they cannot be decoded.
     pub(crate) fn corrupt_rule(self) -> Rule {
         self.0.codec.corrupt
     }

@@ -1,4 +1,5 @@
-//! The manifests of several files as one: tables are appended, and positions moved by what was there before.
+//! Joins the manifests of several files into one: tables are appended, and positions are increased
+//! accordingly.
 
 use super::component::Layout;
 use super::manifest::{Component, Format, Manifest, Object, Position, RareNames, Shard, TextId};
@@ -6,7 +7,7 @@ use crate::error::{fail, Result};
 use crate::memory::bytes_of;
 
 impl Manifest {
-    /// Bytes of memory that its tables fill.
+    /// The memory that its tables use.
     pub fn size(&self) -> u64 {
         let tables = [
             self.texts.size() as u64,
@@ -22,7 +23,7 @@ impl Manifest {
         tables.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Makes room for all that is in `others`.
+    /// Reserves memory for everything in `others`.
     pub fn reserve_for<'m>(&mut self, others: impl Iterator<Item = &'m Manifest> + Clone) -> Result<()> {
         let sum = |size: fn(&Manifest) -> usize| others.clone().map(size).fold(0, usize::saturating_add);
         self.texts.reserve(sum(|m| m.texts.size()))?;
@@ -35,9 +36,9 @@ impl Manifest {
         self.values.try_reserve_exact(sum(|m| m.values.size()))
     }
 
-    /// Appends the objects of `other` for which `is_shown`; [`Manifest::reserve_for`] has made room for them.
-    /// The container, the version and the file's attributes stay those of the first manifest. Returns the
-    /// version of `other`.
+    /// Appends the objects of `other` for which `is_shown` is true. [`Manifest::reserve_for`] has reserved
+    /// memory. The container, the version and the file's attributes are those of the first manifest. Returns
+    /// the version of `other`.
     pub fn append(&mut self, other: &Manifest, is_shown: &dyn Fn(usize) -> bool) -> Result<Option<TextId>> {
         let moved = Moved {
             text: u32::try_from(self.texts.size()).map_err(|_| too_large())?,
@@ -83,7 +84,7 @@ impl Manifest {
         Ok(version)
     }
 
-    /// Appends the shown objects of `other` and their components.
+    /// Appends the objects of `other` that are shown, and their components.
     fn append_objects(
         &mut self,
         other: &Manifest,
@@ -114,7 +115,7 @@ impl Manifest {
     }
 }
 
-/// By how much positions in the appended manifest are moved.
+/// How much positions in the appended manifest increase.
 struct Moved {
     text: u32,
     dimension: u32,
@@ -149,8 +150,7 @@ mod tests {
     use crate::model::dtype::Dtype;
     use crate::model::value::{Kind, ValueBuilder};
 
-    /// A manifest of `count` objects, each with `count` components, an attribute and texts that are not
-    /// usual.
+    /// A manifest of `count` objects, each with `count` components, an attribute, and rare texts.
     fn manifest(prefix: &str, count: u32) -> Manifest {
         let mut m = Manifest::default();
         m.container = Some(crate::model::manifest::Container::Npz);

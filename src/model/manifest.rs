@@ -1,7 +1,7 @@
-//! What a file declares to hold: objects, their components, and where the bytes are.
+//! What a file declares: objects, their components, and the positions of their bytes.
 //!
-//! The tables are flat and every text is a position in one arena, so that opening a file with many
-//! objects costs a few large allocations and none per object.
+//! The tables are flat, and every text is a position in one arena. So opening a file with many objects takes
+//! a few large allocations, and none for each object.
 
 use super::component::Layout;
 pub use super::component::{Component, LogicalType, RareNames};
@@ -13,13 +13,13 @@ use crate::error::{fail, Result};
 use crate::memory::HugeVec;
 use std::ffi::CStr;
 
-/// How a file is laid out, and which text of a spec it follows. All of them are in the table of `container`.
-/// cbindgen:ignore
+/// The layout of a file, including the version of its specification. The table in `container` lists all of
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Container(u8);
 
 impl Container {
-    /// By its number, for the table.
+    /// The container with this number. Only for the table.
     pub(crate) const fn new(number: u8) -> Container {
         assert!(number > 0 && number < 32, "a container has a bit in a mask of 32");
         Container(number)
@@ -30,13 +30,13 @@ impl Container {
         self.0 as i32
     }
 
-    /// Its bit in a mask of containers.
+    /// Its bit in a set of containers.
     pub const fn bit(self) -> u32 {
         1 << self.0
     }
 }
 
-/// Its name in the options of a writer.
+/// The name of this type in the options of a writer.
 pub use Container as Version;
 
 /// A position in one of the manifest's tables.
@@ -55,29 +55,29 @@ pub enum Format {
     SparseCoo,
     /// Quantized groups.
     QuantizedGroup,
-    /// Blocks of that type; the shape counts their elements.
+    /// Blocks of this type. The shape counts their elements.
     Blocks(Logical),
-    /// A name that this version does not know; a 0.1 layout that is not dense.
+    /// A name that this version does not know, or a 0.1 layout that is not dense.
     Other(TextId),
 }
 
 impl Format {
-    /// The formats of the spec.
+    /// The formats of the specification.
     pub(crate) const KNOWN: [Format; 4] =
         [Format::Dense, Format::SparseCsr, Format::SparseCoo, Format::QuantizedGroup];
 
-    /// By its name in spec 1.1 and 1.2, or by the name of a block type.
+    /// The format with this name in spec 1.1 and 1.2, or with the name of a block type.
     pub fn from_name(name: &str) -> Option<Format> {
         let blocks = || Logical::ALL.into_iter().map(Format::Blocks);
         Format::KNOWN.into_iter().chain(blocks()).find(|format| format.name() == Some(name))
     }
 
-    /// The name of the format of one array: of plain elements, or of blocks of that type.
+    /// The name of the format of a single array: of plain elements, or of blocks of this type.
     pub(crate) fn of_array(blocks: Option<Logical>) -> &'static str {
         blocks.map_or(Format::Dense, Format::Blocks).name().unwrap_or_default()
     }
 
-    /// Whether it is one array that can be sliced.
+    /// Whether it is a single array, which can be sliced.
     pub const fn is_array(self) -> bool {
         matches!(self, Format::Dense | Format::Blocks(_))
     }
@@ -97,30 +97,31 @@ impl Format {
         }
     }
 
-    /// The spec's name; none for [`Format::Other`].
+    /// Its name in the specification; `None` for [`Format::Other`].
     pub fn name(self) -> Option<&'static str> {
         self.known_name().map(|name| name.text)
     }
 
-    /// Its name in the spec, with a NUL behind it.
+    /// Its name in the specification, with a NUL at the end.
     pub fn c_name(self) -> Option<&'static CStr> {
         self.known_name().map(|name| name.c)
     }
 
-    /// The roles that the spec demands of the format; any other role is welcome.
+    /// The roles that the specification demands for the format. Other roles are allowed, too.
     pub const fn required_roles(self) -> &'static [&'static str] {
         match self {
             Format::Dense => &["data"],
             Format::SparseCsr => &["values", "indices", "indptr"],
             Format::SparseCoo => &["values", "coords"],
-            // `zeros` may be absent: symmetric quantization has none (decisions: quantized-without-zeros).
+            // `zeros` may be absent, because symmetric quantization has no zero points (decisions:
+            // quantized-without-zeros).
             Format::QuantizedGroup => &["packed_weight", "scales"],
-            // No spec demands roles of them.
+            // No specification demands roles for them.
             Format::Blocks(_) | Format::Other(_) => &[],
         }
     }
 
-    /// Whether a component of that role is the positions of the values of a sparse object.
+    /// Whether a component with this role has the positions of a sparse object's values.
     pub fn is_index(self, role: &str) -> bool {
         matches!(self, Format::SparseCsr | Format::SparseCoo)
             && matches!(role, "indices" | "indptr" | "coords")
@@ -130,7 +131,7 @@ impl Format {
 /// A named tensor: shape, format, components.
 #[derive(Clone, Copy, Debug)]
 pub struct Object {
-    /// Its name; any text.
+    /// Its name, which may be any text.
     pub name: TextId,
     /// The layout of its components.
     pub format: Format,
@@ -146,18 +147,18 @@ pub struct Object {
     pub attributes: Option<Position>,
 }
 
-/// Another file that has bytes of components.
+/// Another file that has bytes of this file's components.
 #[derive(Clone, Copy, Debug)]
 pub struct Shard {
-    /// What the manifest calls it.
+    /// Its name in the manifest.
     pub name: TextId,
-    /// Bytes of it.
+    /// Its size in bytes.
     pub size: u64,
-    /// The digest of all of it.
+    /// The digest of the whole file.
     pub digest: TextId,
 }
 
-/// The sizes of a manifest's tables, to go back to.
+/// The sizes of a manifest's tables at some time, for a rollback.
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoint {
     texts: usize,
@@ -168,12 +169,12 @@ pub struct Checkpoint {
     values: usize,
 }
 
-/// Everything that a file says about itself.
+/// Everything that a file declares.
 #[derive(Debug, Default)]
 pub struct Manifest {
-    /// The version as the file says it ("1.2.0"); "0.1.0" for 0.1, which does not say.
+    /// The version as written in the file ("1.2.0"); "0.1.0" for 0.1, which has no such field.
     pub version_text: Option<TextId>,
-    /// What the file is.
+    /// The container.
     pub container: Option<Container>,
     /// All names.
     pub texts: TextArena,
@@ -183,13 +184,13 @@ pub struct Manifest {
     pub objects: HugeVec<Object>,
     /// Their components, object by object.
     pub components: HugeVec<Component>,
-    /// The less usual texts of components.
+    /// The rare texts of components.
     pub rare_names: HugeVec<RareNames>,
-    /// The layouts of components whose elements are not simply all of their decoded bytes in order.
+    /// The layouts of components whose elements are not just all decoded bytes in order.
     pub layouts: HugeVec<Layout>,
     /// Strides, layout by layout.
     pub strides: Vec<u64>,
-    /// The files that components may be in beside this one.
+    /// The shards: other files that have bytes of components.
     pub shards: Vec<Shard>,
     /// Where objects were combined: for each component the shape of the tensor that it is by itself, as the
     /// first of its dimensions and their number. Empty elsewhere.
@@ -198,7 +199,7 @@ pub struct Manifest {
     pub values: Tape,
     /// The attribute map of the file.
     pub attributes: Option<Position>,
-    /// The roles that were seen first, so that the usual ones are kept once.
+    /// The first few roles, so that usual roles are stored once.
     role_cache: Vec<TextId>,
 }
 
@@ -215,7 +216,7 @@ impl Manifest {
         self.components.get(start..start.saturating_add(object.component_count as usize)).unwrap_or_default()
     }
 
-    /// The name of a format, the file's own where it is unknown.
+    /// The name of a format. If it is unknown, the name in the file.
     pub fn format_name(&self, format: Format) -> &str {
         match format {
             Format::Other(text) => self.texts.get(text),
@@ -223,7 +224,7 @@ impl Manifest {
         }
     }
 
-    /// The object's component of that role.
+    /// The object's component with this role.
     pub fn component(&self, object: &Object, role: &str) -> Option<&Component> {
         self.components(object).iter().find(|c| self.texts.get_bytes(c.role) == role.as_bytes())
     }
@@ -238,46 +239,46 @@ impl Manifest {
         Some(self.values.get(self.attributes?))
     }
 
-    /// The less usual texts of a component.
+    /// The rare texts of a component.
     pub fn rare(&self, component: &Component) -> RareNames {
         let found = component.rare.and_then(|at| self.rare_names.get(at.index()));
         found.copied().unwrap_or_default()
     }
 
-    /// Where the component's elements are, if that has to be said.
+    /// The component's layout, if it has one.
     pub fn layout(&self, component: &Component) -> Option<&Layout> {
         let at = component.rare.and_then(|at| self.rare_names.get(at.index()))?.layout?;
         self.layouts.get(at.index())
     }
 
-    /// The strides of a layout, of as many dimensions.
+    /// The strides of a layout with `rank` dimensions.
     pub fn strides(&self, layout: &Layout, rank: usize) -> Option<&[u64]> {
         let start = layout.strides? as usize;
         Some(self.strides.get(start..start.saturating_add(rank)).unwrap_or_default())
     }
 
-    /// The file that has the component's bytes, where that is not the manifest's own.
+    /// The shard that has the component's bytes, if they are in one.
     pub fn shard(&self, component: &Component) -> Option<&Shard> {
         let at = self.rare_names.get(component.rare?.index())?.shard?;
         self.shards.get(at.index())
     }
 
-    /// The component's digest, as the file has it.
+    /// The component's digest, as written in the file.
     pub fn digest(&self, component: &Component) -> Option<&str> {
         self.rare(component).digest.map(|t| self.texts.get(t))
     }
 
-    /// The version as the file says it.
+    /// The version as written in the file.
     pub fn version_text(&self) -> &str {
         self.version_text.map(|t| self.texts.get(t)).unwrap_or_default()
     }
 
-    /// The position of `role` in `texts`, if it is in the cache of roles.
+    /// The position of `role` in `texts`, if it is among the cached roles.
     pub fn known_role(&self, role: &str) -> Option<TextId> {
         self.role_cache.iter().copied().find(|text| self.texts.get_bytes(*text) == role.as_bytes())
     }
 
-    /// The position of `role` in `texts`, to which it is added if it is not in the cache.
+    /// The position of `role` in `texts`. Adds it if it is not among the cached roles.
     pub fn intern_role(&mut self, role: &str) -> Result<TextId> {
         const MAX_CACHED_ROLES: usize = 8;
         if let Some(known) = self.known_role(role) {
@@ -291,7 +292,7 @@ impl Manifest {
         Ok(text)
     }
 
-    /// How far the tables are filled.
+    /// The current sizes of the tables.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             texts: self.texts.size(),
@@ -303,7 +304,7 @@ impl Manifest {
         }
     }
 
-    /// Removes everything after `checkpoint`.
+    /// Removes everything that was added after `checkpoint`.
     pub fn rollback(&mut self, checkpoint: &Checkpoint) {
         self.texts.truncate(checkpoint.texts);
         self.dimensions.truncate(checkpoint.dimensions);
@@ -314,7 +315,7 @@ impl Manifest {
         self.role_cache.retain(|t| t.start() < checkpoint.texts);
     }
 
-    /// Keeps `rare` unless it is empty.
+    /// Adds `rare`, unless it is empty.
     #[inline]
     pub fn add_rare_names(&mut self, rare: RareNames) -> Result<Option<Position>> {
         if rare.is_empty() {
@@ -326,7 +327,8 @@ impl Manifest {
     }
 }
 
-/// Number of elements of `shape`; zero if any dimension is zero, none if the product leaves 64 bits.
+/// The number of elements of `shape`: zero if any dimension is zero, `None` if the product does not fit in 64
+/// bits.
 #[inline]
 pub fn element_count(shape: &[u64]) -> Option<u64> {
     let product = shape.iter().try_fold(1u64, |product, d| product.checked_mul(*d));

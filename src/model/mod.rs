@@ -1,4 +1,4 @@
-//! What a file means, whichever container it is: plain data, no bytes, no I/O.
+//! The meaning of a file, whatever its container: plain data, without tensor bytes and I/O.
 
 pub mod component;
 pub mod dtype;

@@ -7,7 +7,7 @@ use crate::error::{fail, Result};
 use half::{bf16, f16};
 use std::fmt;
 
-/// Puts an array of elements. `bytes` is a whole number of them.
+/// Puts an array of elements. `bytes` is a whole number of elements.
 pub(crate) fn array(dtype: Dtype, bytes: &[u8], to: &mut ValueBuilder<'_>) -> Result<()> {
     match bytes.iter().position(|byte| *byte > 1).filter(|_| dtype == Dtype::Bool) {
         Some(at) => Err(fail!(InvalidArgument, "element {at} is a bool that is neither 0 nor 1")),
@@ -15,7 +15,7 @@ pub(crate) fn array(dtype: Dtype, bytes: &[u8], to: &mut ValueBuilder<'_>) -> Re
     }
 }
 
-/// Writes a number as `dtype`; an error if the dtype cannot hold it exactly.
+/// Puts a number as `dtype`. Fails if the dtype cannot hold it exactly.
 pub(crate) fn state(number: Value<'_>, dtype: Dtype, to: &mut ValueBuilder<'_>) -> Result<()> {
     let Some(element) = element(number, dtype) else {
         return Err(fail!(InvalidArgument, "{} cannot hold {} exactly", dtype.name(), Shown(number)));
@@ -23,8 +23,8 @@ pub(crate) fn state(number: Value<'_>, dtype: Dtype, to: &mut ValueBuilder<'_>) 
     to.number(dtype, element.get(..dtype.size()).unwrap_or_default())
 }
 
-/// Fills `dst` with the items of an array, or with one number or bool. `dst` has room for all, and is changed
-/// only if the dtype can hold all of them.
+/// Fills `dst` with the items of an array, or with one number or bool. `dst` has space for all of them. It is
+/// changed only if the dtype can hold all of them exactly.
 pub(crate) fn read(value: Value<'_>, dtype: Dtype, dst: &mut [u8]) -> Result<()> {
     let Kind::Array(items) = value.kind() else { return read_each(std::iter::once(value), dtype, dst) };
     let Some(records) = items.elements(dtype) else {
@@ -40,7 +40,7 @@ pub(crate) fn read(value: Value<'_>, dtype: Dtype, dst: &mut [u8]) -> Result<()>
     Ok(())
 }
 
-/// Copies the elements without the byte before each.
+/// Copies the elements without the tag byte before each.
 fn untag_each<const SIZE: usize>(records: &[u8], dst: &mut [u8]) {
     for (record, place) in records.chunks_exact(SIZE.saturating_add(1)).zip(dst.chunks_exact_mut(SIZE)) {
         place.copy_from_slice(record.get(1..).unwrap_or_default());
@@ -66,14 +66,14 @@ fn read_each<'a>(items: impl Iterator<Item = Value<'a>> + Clone, dtype: Dtype, d
     Ok(())
 }
 
-/// A value in a message: a number, or the kind of another value.
+/// Shows a value in a message: a number, or else the kind of the value.
 struct Shown<'a>(Value<'a>);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0.kind() {
             Kind::Unsigned(number) => return number.fmt(f),
-            Kind::Negative(number) => return (!i128::from(number)).fmt(f), // -1 - number
+            Kind::Negative(number) => return (!i128::from(number)).fmt(f), // this is -1 - number
             Kind::Float(number) => return write!(f, "{number:?}"),
             Kind::Bool(truth) => return truth.fmt(f),
             Kind::Null => "null",
@@ -87,7 +87,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// The bytes of an element; None if it cannot be exact.
+/// The bytes of an element; `None` if the dtype cannot hold it exactly.
 #[inline(always)]
 fn element(value: Value<'_>, dtype: Dtype) -> Option<[u8; 8]> {
     fn padded<const N: usize>(bytes: [u8; N]) -> [u8; 8] {
@@ -95,7 +95,8 @@ fn element(value: Value<'_>, dtype: Dtype) -> Option<[u8; 8]> {
         all.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte);
         all
     }
-    // Bits are copied, those of a NaN, too. But a bool may be any byte in the file; below it is made 0 or 1.
+    // Copy the bits, including those of a NaN. Only bools are normalised below, because a bool in a file may
+    // be any byte.
     let stated = value.element().filter(|(stated, _)| *stated == dtype && dtype != Dtype::Bool);
     if let Some((_, bytes)) = stated {
         let mut all = [0; 8];
@@ -135,13 +136,13 @@ fn element(value: Value<'_>, dtype: Dtype) -> Option<[u8; 8]> {
     })
 }
 
-/// A float, or an integer that a double has exactly.
+/// The value as a float, if a double can hold it exactly.
 fn float(value: Value<'_>) -> Option<f64> {
     #[allow(clippy::cast_precision_loss, reason = "held against what it was")]
     match value.kind() {
         Kind::Float(v) => Some(v),
         Kind::Unsigned(v) => Some(v as f64).filter(|f| is_exact(v, *f)),
-        // -1 - n is exact where n + 1 is; 2^64 is, too.
+        // -1 - n is exact if n + 1 is. 2^64 is exact, too.
         Kind::Negative(n) => match n.checked_add(1) {
             Some(v) => Some(-(v as f64)).filter(|f| is_exact(v, -f)),
             None => Some(-18_446_744_073_709_551_616.0),
@@ -150,7 +151,7 @@ fn float(value: Value<'_>) -> Option<f64> {
     }
 }
 
-/// Whether a double, which is `v` rounded, is `v`.
+/// Whether `rounded`, the nearest double to `v`, equals `v`.
 fn is_exact(v: u64, rounded: f64) -> bool {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 2^64")]
     let back = rounded as u128;
@@ -184,7 +185,7 @@ mod tests {
     fn elements_of_every_dtype_come_back_as_they_were() {
         for dtype in Dtype::ALL {
             let size = dtype.size();
-            // All bytes 0 and 1 are numbers of every dtype, bool included.
+            // Bytes that are all 0 or 1 are valid numbers for every dtype, including bool.
             let bytes: Vec<u8> = (0..8 * size).map(|at| u8::from(at % 3 == 0)).collect();
             let value = OwnedValue::build(|to| array(dtype, &bytes, to)).unwrap();
             let mut back = vec![7; bytes.len()];
@@ -258,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_stated_number_comes_back_bit_for_bit() {
-        // A signalling NaN: widening would make it a quiet one.
+        // A signalling NaN. Widening would make it quiet.
         let bits = 0x7f80_1234_u32.to_ne_bytes();
         let value = OwnedValue::build(|to| to.number(Dtype::F32, &bits)).unwrap();
         let mut back = [0; 4];

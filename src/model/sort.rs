@@ -1,11 +1,11 @@
-//! Our own sort. The standard library's is compiled again for each type and order, which was 230 KB of the
-//! library, and may panic if an order contradicts itself. This one sorts in place, without memory, with one
-//! copy of the code for all types. This file also finds duplicates.
+//! Our own sort. The standard library's sort is compiled again for each type and order, which was 230 KB of
+//! the library. It may also panic if an order contradicts itself. This one sorts in place without allocating,
+//! and all types share one copy of the code. This file also finds duplicates.
 
 use crate::error::Result;
 use std::cmp::Ordering;
 
-/// Sorts in ascending order. It is not stable: equal items may change places, in all functions here.
+/// Sorts in ascending order. None of the sorts here is stable: equal items may change their order.
 pub fn sort<T: Ord>(items: &mut [T]) {
     sort_by(items, T::cmp);
 }
@@ -15,8 +15,8 @@ pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     sort_by(items, |a, b| key(a).cmp(&key(b)));
 }
 
-/// Sorts by `order`, in O(n log n) comparisons, `2 n` if the items are in order or reversed. If `order`
-/// contradicts itself, the result is in some order.
+/// Sorts by `order` with O(n log n) comparisons, or `2 n` if the items are sorted or reversed. If `order`
+/// contradicts itself, the items end up in some order.
 pub fn sort_by<T>(items: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
     let end = items.len();
     let items: &mut dyn Items = &mut Ordered { items, order };
@@ -30,7 +30,7 @@ pub fn sort_by<T>(items: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
     }
 }
 
-/// Items, which the code below compares and swaps by position.
+/// Items that the code below compares and swaps by position.
 trait Items {
     fn is_before(&self, a: usize, b: usize) -> bool;
     fn swap(&mut self, a: usize, b: usize);
@@ -53,8 +53,8 @@ impl<T, F: Fn(&T, &T) -> Ordering> Items for Ordered<'_, T, F> {
     }
 }
 
-/// Recurses only into the smaller half, so at most as deep as a length has bits. `depth`: how many partitions
-/// may be nested before heap sort takes over, which no order of the items makes slow.
+/// Recurses only into the smaller part, so the depth is at most the number of bits of a length. After `depth`
+/// nested partitions heap sort takes over, which is fast for any order of the items.
 fn quick_sort(items: &mut dyn Items, mut start: usize, mut end: usize, mut depth: u32) {
     const MAX_INSERTION_SORT: usize = 12;
     while end - start > MAX_INSERTION_SORT {
@@ -81,9 +81,9 @@ fn quick_sort(items: &mut dyn Items, mut start: usize, mut end: usize, mut depth
     }
 }
 
-/// Moves smaller items before a pivot and greater ones behind it. Returns the pivot's position.
+/// Moves smaller items before a pivot and greater items after it. Returns the pivot's position.
 fn partition(items: &mut dyn Items, start: usize, end: usize) -> usize {
-    // Not the first and the last item: a partition before has left those out of order.
+    // Do not choose the first or last item: the previous partition has put these out of order.
     let (quarter, last) = ((end - start) / 4, end - 1);
     let (a, b, c) = (start + quarter, start + 2 * quarter, start + 3 * quarter);
     let (a, b) = if items.is_before(b, a) { (b, a) } else { (a, b) };
@@ -141,7 +141,7 @@ fn sift_down(items: &mut dyn Items, start: usize, mut parent: usize, count: usiz
     }
 }
 
-/// An item that is equal to another one; at most `n log n` comparisons, and no memory for a few items.
+/// Returns an item that equals another one. Takes at most `n log n` comparisons; for a few items, no memory.
 pub fn find_duplicate<T>(items: &[T], order: impl Fn(&T, &T) -> Ordering) -> Result<Option<&T>> {
     const PAIRWISE: usize = 8;
     if items.len() <= PAIRWISE {
@@ -167,8 +167,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// In the order of their numbers, backwards, all the same, few different ones, ascending and descending,
-    /// and mixed.
+    /// Numbers sorted, reversed, all equal, with few different values, ascending then descending, and mixed.
     fn arrangements(count: u64) -> impl Iterator<Item = Vec<u64>> {
         let mixed = |at: u64| (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let all: [&dyn Fn(u64) -> u64; 6] =
@@ -199,8 +198,9 @@ mod tests {
         assert_eq!((texts[0], texts[3]), ("ab", ""));
     }
 
-    /// An item gets its value when it has to be one of two, the lowest that is left: what makes any quicksort
-    /// slow. The first three have theirs, so that the items are in no order from the start.
+    /// An adversary that makes any quicksort slow: an item gets its value only when it is compared, and then
+    /// the lowest that is left. The first three items have values from the start, so that the items are not
+    /// sorted.
     #[test]
     fn no_arrangement_takes_many_comparisons() {
         const COUNT: usize = 4096;

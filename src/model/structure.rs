@@ -1,4 +1,4 @@
-//! The rules of the values of sparse indices and of the sizes of quantized parts.
+//! The rules for values of sparse indices and for sizes of quantized components.
 
 #![cfg_attr(
     not(test),
@@ -19,8 +19,8 @@ use crate::model::dtype::Dtype;
 use crate::model::manifest::element_count;
 use crate::model::sort::sort;
 
-/// Calls `body` with every integer of `bytes` and its position after `base`. A negative one comes as
-/// the largest number, which no bound allows.
+/// Calls `body` with every integer of `bytes` and its position, counted from `base`. A negative integer is
+/// passed as the largest number, which exceeds every bound.
 pub(crate) fn each_index(
     dtype: Dtype,
     bytes: &[u8],
@@ -46,20 +46,20 @@ pub(crate) fn each_index(
         Dtype::I32 => each!(i32),
         Dtype::I16 => each!(i16),
         Dtype::I8 => each!(i8),
-        Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::Bool => {} // none is an index
+        Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::Bool => {} // not a dtype for indices
     }
     Ok(())
 }
 
-/// A check of index values that are given in order, in as many chunks as there are.
+/// A check of index values. They come in order, in any number of chunks.
 pub(crate) enum IndexCheck<'a> {
-    /// Begins with 0, never decreases, ends with `nnz`.
+    /// They begin with 0, never decrease, and end with `nnz`.
     Pointers { previous: u64, nnz: u64 },
-    /// All below a number of columns.
+    /// They are all less than the number of columns.
     Columns { columns: u64 },
-    /// Runs of `nnz`, each below its dimension.
+    /// Runs of `nnz` values, each less than its dimension.
     Coordinates { shape: &'a [u64], nnz: u64 },
-    /// No check: finds the largest of each run of `length`.
+    /// No check. Finds the largest value in each run of `length` values.
     Largest { largest: &'a mut [u64], length: u64 },
 }
 
@@ -123,24 +123,24 @@ impl IndexCheck<'_> {
     }
 }
 
-/// A check that column indices rise within each row, given in order: an index that is not above the one
-/// before it begins a row.
+/// A check that column indices ascend within each row. Indices come in order. An index that is not greater
+/// than the one before must be the first of a row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RowOrder {
     previous: Option<u64>,
-    /// How many row pointers were read, and the last of them.
+    /// How many row pointers were read. `pointer` is the last of them.
     pointers_read: u64,
     row_start: u64,
 }
 
 impl RowOrder {
-    /// Whether the next index is not above the one before it.
+    /// Whether the next index is not greater than the one before.
     pub(crate) fn descends(&mut self, column: u64) -> bool {
         self.previous.replace(column).is_some_and(|previous| previous >= column)
     }
 
-    /// Checks that a row begins at index number `at`. `pointer` returns a row pointer by its number; they
-    /// never decrease. Calls come with rising numbers.
+    /// Checks that a row begins at index number `at`. `pointer` returns a row pointer by its number; row
+    /// pointers never decrease. `at` increases from call to call.
     pub(crate) fn check_row_start(
         &mut self,
         at: u64,
@@ -174,12 +174,12 @@ impl RowOrder {
     }
 }
 
-/// The elements of a shape that the entries of a sparse_coo object are, counted row by row.
+/// The cells of a sparse_coo object's entries. A cell is the position of an element in row-major order.
 #[derive(Debug, Default)]
 pub(crate) struct Cells(Vec<u64>);
 
 impl Cells {
-    /// For this many entries.
+    /// Cells for this many entries.
     pub(crate) fn new(count: usize) -> Result<Cells> {
         let mut cells = Vec::new();
         cells.try_reserve_exact(count)?;
@@ -187,7 +187,8 @@ impl Cells {
         Ok(Cells(cells))
     }
 
-    /// Adds coordinates from number `base` on: runs of one for each entry, a run for each dimension.
+    /// Adds coordinates from number `base` on. There is a run for each dimension, with one coordinate for
+    /// each entry.
     pub(crate) fn add(&mut self, dtype: Dtype, bytes: &[u8], base: u64, shape: &[u64]) -> Result<()> {
         let nnz = self.0.len() as u64;
         each_index(dtype, bytes, base, |value, at| {
@@ -201,7 +202,7 @@ impl Cells {
         })
     }
 
-    /// Checks that no two entries are the same element.
+    /// Checks that no two entries have the same cell.
     pub(crate) fn check(mut self, shape: &[u64]) -> Result<()> {
         let cells = &mut self.0;
         if !cells.is_sorted_by(|a, b| a < b) {
@@ -219,9 +220,9 @@ impl Cells {
     }
 }
 
-/// Refuses bool bytes other than 0 and 1; `place` says where in the component one is.
+/// Rejects bools other than 0 and 1. `place` gives the position of a byte in the component.
 pub(crate) fn check_bools(bytes: &[u8], place: impl FnOnce(u64) -> u64) -> Result<()> {
-    // Without an early end, so that many bytes are compared at once.
+    // This has no early exit, so that the compiler checks many bytes at once.
     let are_bools = |piece: &[u8]| piece.iter().fold(0, |all, byte| all | byte) <= 1;
     if bytes.chunks(4096).all(are_bools) {
         return Ok(());
@@ -236,7 +237,7 @@ pub(crate) fn check_bools(bytes: &[u8], place: impl FnOnce(u64) -> u64) -> Resul
     }
 }
 
-/// An index for a message; a negative one is the largest number.
+/// Shows an index in a message. A negative index is stored as the largest number.
 struct IndexValue(u64);
 
 impl std::fmt::Display for IndexValue {
@@ -248,57 +249,57 @@ impl std::fmt::Display for IndexValue {
     }
 }
 
-/// How the codes of an object, its scales and its zero points belong together.
+/// How the codes, scales and zero points of an object belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Groups {
-    /// Bits of a code.
+    /// How many bits a code has.
     pub bits: u64,
-    /// The dimension that groups lie along.
+    /// The dimension along which the groups are.
     pub axis: u64,
-    /// Codes that have a scale in common; 0: there is one for each index of the axis.
+    /// How many codes share a scale. 0: one scale for each index of the axis.
     pub group_size: u64,
-    /// Codes in an element of the dtype.
+    /// How many codes are in an element of the dtype.
     pub codes_per_element: u64,
-    /// The first of these is in the highest bits.
+    /// Whether the first code of an element is in the highest bits.
     pub is_msb_first: bool,
-    /// What is taken from each code where no part has zero points; none where it leaves 64 bits.
+    /// The zero point of all codes, if no component has zero points. `None` if it does not fit in 64 bits.
     pub zero_point: Option<i64>,
-    /// Zero points are packed as codes are.
+    /// Whether zero points are packed like codes.
     pub zeros_packed: bool,
 }
 
-/// The properties of groups but for their sizes.
+/// The properties of groups except their sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grouping {
-    /// The dimension that groups lie along.
+    /// The dimension along which the groups are.
     pub axis: u64,
-    /// What is taken from each code where no part has zero points.
+    /// The zero point of all codes, if no component has zero points.
     pub zero_point: i64,
-    /// The first code of an element is in its highest bits.
+    /// Whether the first code of an element is in its highest bits.
     pub is_msb_first: bool,
-    /// Zero points are packed as codes are.
+    /// Whether zero points are packed like codes.
     pub zeros_packed: bool,
 }
 
 /// The result of checking an object against its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutCheck {
-    /// The layout is not known, so nothing was checked.
+    /// The layout is unknown, so nothing was checked.
     Unknown,
-    /// The object keeps the rules that were to be checked.
+    /// The object follows the rules.
     Kept,
-    /// The object keeps the rules, and has groups.
+    /// The object follows the rules, and has groups.
     Groups(Groups),
 }
 
-/// The sizes of a quantized_group object's parts, and its attributes about them. Attributes that are absent
-/// or of another kind are not checked.
+/// The sizes of a quantized_group object's components, and its attributes about them. Attributes that are
+/// absent or have another kind are not checked.
 #[derive(Default)]
 pub(crate) struct QuantizedSizes<'a> {
     pub shape: &'a [u64],
     pub bits: Option<u64>,
     pub group_size: Option<u64>,
-    /// How many weights one element packs, and the dtype of that element.
+    /// How many weights an element has, and the dtype of the element.
     pub packing: Option<(u64, Dtype)>,
     pub packed_dtype: Option<Dtype>,
     pub packed_size: u64,
@@ -307,7 +308,7 @@ pub(crate) struct QuantizedSizes<'a> {
     pub zero_count: Option<u64>,
 }
 
-/// "8_per_i32": how many weights one element packs.
+/// Parses a packing such as "8_per_i32": how many weights an element has, and its dtype.
 pub(crate) fn parse_packing(text: &str) -> Option<(u64, Dtype)> {
     let (count, dtype) = text.split_once("_per_")?;
     let count = count.parse().ok().filter(|n| *n > 0)?;
@@ -315,8 +316,8 @@ pub(crate) fn parse_packing(text: &str) -> Option<(u64, Dtype)> {
 }
 
 impl QuantizedSizes<'_> {
-    /// Checks that there is room for every weight, a scale for every group, and as many zero points as
-    /// needed.
+    /// Checks that there is space for every weight, a scale for every group, and the right number of zero
+    /// points.
     pub(crate) fn check(&self) -> Result<()> {
         let rule = Rule::QuantizedGeometry;
         let Some(weights) = element_count(self.shape) else {

@@ -1,10 +1,10 @@
-//! The names of a manifest in one arena, and positions in its tables.
+//! The names of a manifest, all in one arena, and positions in its tables.
 
 use crate::error::{fail, Result};
 use crate::memory::HugeVec;
 use std::num::NonZeroU32;
 
-/// A text of an arena.
+/// A text in an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextId {
     start: u32,
@@ -12,37 +12,37 @@ pub struct TextId {
 }
 
 impl TextId {
-    /// How many bytes are before it.
+    /// The offset of the text in the arena.
     #[inline]
     pub fn start(&self) -> usize {
         self.start as usize
     }
 
-    /// The text after `by` bytes were inserted at the start of its arena.
+    /// The same text after `by` bytes were inserted at the start of the arena.
     pub fn moved(self, by: u32) -> Option<TextId> {
         Some(TextId { start: self.start.checked_add(by)?, ..self })
     }
 
-    /// How many bytes it has, without the NUL.
+    /// The length in bytes, without the NUL.
     #[inline]
     pub fn size(&self) -> usize {
         self.length as usize
     }
 }
 
-/// All names of a manifest, each with a NUL behind it so that C can borrow it.
+/// All names of a manifest. Each has a NUL at the end, so that C can borrow it.
 #[derive(Debug, Default)]
 pub struct TextArena {
     arena: HugeVec<u8>,
 }
 
 impl TextArena {
-    /// Keeps a copy of `text`.
+    /// Adds a copy of `text`.
     pub fn add(&mut self, text: &str) -> Result<TextId> {
         self.add_bytes(text.as_bytes())
     }
 
-    /// Appends bytes, which [`TextArena::get`] takes for none where they are not UTF-8.
+    /// Adds bytes. If they are not UTF-8, [`TextArena::get`] returns an empty text.
     #[inline]
     pub(crate) fn add_bytes(&mut self, text: &[u8]) -> Result<TextId> {
         let too_many = || fail!(Limit, "the manifest's names pass 4 GiB");
@@ -64,20 +64,20 @@ impl TextArena {
         self.arena.get(start..start.saturating_add(text.length as usize)).unwrap_or_default()
     }
 
-    /// The text and the NUL behind it.
+    /// The text, with the NUL at its end.
     pub fn get_c_bytes(&self, text: TextId) -> &[u8] {
         let start = text.start as usize;
         let end = start.saturating_add(text.length as usize).saturating_add(1);
         self.arena.get(start..end).unwrap_or(b"\0")
     }
 
-    /// Where the first text stands; each stands [`TextId::start`] bytes behind, and ends with a NUL.
+    /// The address of the first text. Another text is [`TextId::start`] bytes after it.
     #[inline]
     pub fn as_ptr(&self) -> *const u8 {
         self.arena.as_ptr()
     }
 
-    /// Bytes of all texts, with their NULs.
+    /// The size of all texts, including their NULs.
     pub fn size(&self) -> usize {
         self.arena.len()
     }
@@ -87,39 +87,39 @@ impl TextArena {
         self.arena.extend(&other.arena)
     }
 
-    /// Forgets all texts behind the first `size` bytes.
+    /// Removes all texts after the first `size` bytes.
     pub(super) fn truncate(&mut self, size: usize) {
         self.arena.truncate(size);
     }
 
-    /// Bytes that can be added without asking for memory.
+    /// How many bytes can be added without an allocation.
     pub fn spare_capacity(&self) -> usize {
         self.arena.capacity().saturating_sub(self.arena.len())
     }
 
-    /// Room for `bytes` more bytes, and for as many again if that is less than there were.
+    /// Reserves `bytes` more bytes, and at least doubles the memory if it has to grow.
     pub fn try_reserve(&mut self, bytes: usize) -> Result<()> {
         self.arena.try_reserve(bytes)
     }
 
-    /// Room for `bytes` more bytes, and not many more.
+    /// Reserves `bytes` more bytes, and not many more.
     pub fn reserve(&mut self, bytes: usize) -> Result<()> {
         self.arena.try_reserve_exact(bytes)
     }
 }
 
-/// A position in a table; an empty value takes no memory.
+/// A position in a table. An `Option` of it takes no extra memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position(NonZeroU32);
 
 impl Position {
-    /// The position behind `filled` entries.
+    /// The position after `filled` entries.
     pub fn after(filled: usize) -> Result<Position> {
         let next = u32::try_from(filled).ok().and_then(|n| n.checked_add(1)).and_then(NonZeroU32::new);
         next.map(Position).ok_or_else(|| fail!(Limit, "a table of the manifest passes 2^32 entries"))
     }
 
-    /// As a table has it.
+    /// The position as an index of the table.
     #[inline]
     pub fn index(self) -> usize {
         (self.0.get() as usize).saturating_sub(1)

@@ -1,31 +1,31 @@
-//! What the characters of a text say: whether it is UTF-8, and whether it is in Unicode's normal form C
-//! (composed), in which names are in a canonical file.
+//! Checks characters of a text: whether it is UTF-8, and whether it is in Unicode's normal form C (composed).
+//! Names in a canonical file are in that form.
 
-/// Longer texts are left to the standard library.
+/// Longer texts are checked by the standard library.
 const MAX_SHORT: usize = 64;
 
-/// The bit at which the follower of a state is in a row, which has six bits for each state.
+/// The bit in a row where the next state for a state is stored. A row has six bits for each state.
 const fn shift_of(state: u64) -> u64 {
     state * 6
 }
 
 /// Between characters.
 const WHOLE: u64 = 0;
-/// The text is not UTF-8, no matter what follows.
+/// The text is not UTF-8, whatever follows.
 const WRONG: u64 = 1;
-/// One, two or three more bytes of a character follow.
+/// One, two or three more bytes of a character have to follow.
 const ONE: u64 = 2;
 const TWO: u64 = 3;
 const THREE: u64 = 4;
-/// After a byte behind which some bytes are not allowed: they would make a longer form than needed, a
-/// surrogate, or a character above U+10FFFF.
+/// After a byte that only certain bytes may follow. The others would make an overlong form, a surrogate, or a
+/// character above U+10FFFF.
 const AFTER_E0: u64 = 5;
 const AFTER_ED: u64 = 6;
 const AFTER_F0: u64 = 7;
 const AFTER_F4: u64 = 8;
 const STATES: u64 = 9;
 
-/// The state behind a byte (RFC 3629, section 4).
+/// The next state after a byte (RFC 3629, section 4).
 const fn next(state: u64, byte: u8) -> u64 {
     match (state, byte) {
         (WHOLE, 0..=0x7f) => WHOLE,
@@ -43,7 +43,7 @@ const fn next(state: u64, byte: u8) -> u64 {
     }
 }
 
-/// For each byte, the shifts of the states that follow each state.
+/// For each byte, a row with the next state for each state. A state is stored as its shift.
 static ROWS: [u64; 256] = {
     let mut rows = [0; 256];
     let mut byte = 0;
@@ -58,10 +58,10 @@ static ROWS: [u64; 256] = {
     rows
 };
 
-/// Whether it is UTF-8.
+/// Whether `bytes` is UTF-8.
 ///
 /// A fast path for short texts. The standard library looks for long runs of ASCII and branches at each byte.
-/// For a vocabulary token of ten bytes this costs 110 instructions and several wrong branch predictions. Here
+/// For a vocabulary token of ten bytes this costs 110 instructions and several branch mispredictions. Here
 /// each byte selects a row of a table with the next states, and a shift selects the state. A GGUF file with
 /// 536,000 such texts opens 1.5x as fast. It does not apply to long texts: the standard library checks more
 /// of their bytes at once.
@@ -75,9 +75,9 @@ pub fn is_utf8(text: &[u8]) -> bool {
     end & 63 == shift_of(WHOLE)
 }
 
-/// Characters, from the first to the last of each range, that a text in that form has not, or only in some
-/// places: those that are composed of others, that may be composed with the one before them, or that have an
-/// order among such. Of Unicode 14.
+/// Ranges of characters (first and last) that a composed text does not have, or only in some places: those
+/// that are composed of others, that may be composed with the character before, or that are subject to
+/// ordering. From Unicode 14.
 #[rustfmt::skip]
 const DOUBTFUL: [(u32, u32); 255] = [
     (0x300, 0x34e), (0x350, 0x36f), (0x374, 0x374), (0x37e, 0x37e), (0x387, 0x387), (0x483, 0x487),
@@ -127,8 +127,7 @@ const DOUBTFUL: [(u32, u32); 255] = [
     (0x1e2ae, 0x1e2ae), (0x1e2ec, 0x1e2ef), (0x1e8d0, 0x1e8d6), (0x1e944, 0x1e94a), (0x2f800, 0x2fa1d),
 ];
 
-/// Whether a text has no character that would have to be looked at with its neighbours to tell: then it is in
-/// that form.
+/// Whether a text has no character that needs a look at its neighbours. If so, it is in normal form C.
 pub fn is_surely_composed(text: &str) -> bool {
     text.is_ascii() || !text.chars().any(is_doubtful)
 }
@@ -143,7 +142,7 @@ fn is_doubtful(c: char) -> bool {
 mod tests {
     use super::{is_utf8, *};
 
-    /// The plain path is the standard library's.
+    /// The plain path is the standard library.
     #[track_caller]
     fn compare(text: &[u8]) {
         assert_eq!(is_utf8(text), std::str::from_utf8(text).is_ok(), "{text:x?}");

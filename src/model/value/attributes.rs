@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::memory::{bytes_of, Budget};
 use crate::model::text::Position;
 
-/// Pairs of key and value, in the order in which they came.
+/// Pairs of key and value, in the order in which they were added.
 #[derive(Debug, Default)]
 pub struct Attributes {
     tape: Tape,
@@ -22,13 +22,13 @@ impl Attributes {
         Ok(attributes)
     }
 
-    /// Appends copies of the pairs of a map, with any keys.
+    /// Appends copies of the pairs of a map. Keys may have any kind.
     pub fn extend(&mut self, map: Value<'_>) -> Result<()> {
         self.pairs.try_reserve(map.pairs().len())?;
         map.pairs().try_for_each(|(key, value)| self.push(key, value))
     }
 
-    /// Appends a copy of a pair, with any key.
+    /// Appends a copy of a pair. The key may have any kind.
     pub fn push(&mut self, key: Value<'_>, value: Value<'_>) -> Result<()> {
         self.pairs.try_reserve(1)?;
         let pair = (self.tape.add(key)?, self.tape.add(value)?);
@@ -36,7 +36,7 @@ impl Attributes {
         Ok(())
     }
 
-    /// Appends a pair: a text key, and the value that `read` puts on the tape. Memory is charged to `budget`.
+    /// Appends a pair of a text key and the value that `read` builds. Memory is charged to `budget`.
     pub fn push_read(
         &mut self,
         key: &str,
@@ -74,7 +74,8 @@ impl Attributes {
         Ok(())
     }
 
-    /// Removes the pair of a text key; the others keep their order. False if the key does not exist.
+    /// Removes the pair with a text key; the others keep their order. Returns false if the key does not
+    /// exist.
     pub fn remove(&mut self, key: &str) -> bool {
         let found = self.position(key);
         found.map(|at| self.pairs.remove(at)).is_some()
@@ -100,17 +101,17 @@ impl Attributes {
         self.pairs.iter().map(|(key, value)| (self.tape.get(*key), self.tape.get(*value)))
     }
 
-    /// Bytes that were charged.
+    /// How many bytes were charged.
     pub fn charged(&self) -> u64 {
         bytes_of::<(Position, Position)>(self.pairs.capacity()).saturating_add(self.tape.charged())
     }
 
-    /// A map of all pairs.
+    /// All pairs as a map.
     pub fn to_map(&self) -> Result<OwnedValue> {
         OwnedValue::build(|builder| self.build(builder))
     }
 
-    /// Puts a map of all pairs on a tape; memory is charged to `budget`.
+    /// Appends a map of all pairs to a tape. Memory is charged to `budget`.
     pub fn put(&self, tape: &mut Tape, budget: Option<&Budget>) -> Result<Position> {
         let mut builder = ValueBuilder::new(tape).within(budget);
         self.build(&mut builder)?;

@@ -1,4 +1,4 @@
-//! A value that is put together at the end of a tape, from front to back, and one that owns its tape.
+//! Builds a value at the end of a tape, front to back. Also a value that owns its tape.
 
 use super::layout::{self, Element, MAX_DEPTH};
 use super::record::{Kind, Value};
@@ -9,11 +9,11 @@ use crate::model::dtype::Dtype;
 use crate::model::text::Position;
 use crate::model::unicode::is_utf8;
 
-/// Puts one value at the end of a tape: a scalar, or `begin_...`, items, `end`; then `finish`. A builder that
-/// is dropped unfinished leaves the tape as it was.
+/// Appends one value to a tape: a scalar, or `begin_...`, items, `end`; then `finish`. If it is dropped
+/// before `finish`, the tape stays unchanged.
 ///
-/// Items of a map are key, value, key, value. That its keys are all different is for the caller to check,
-/// with what [`ValueBuilder::end`] gives.
+/// The items of a map are key, value, key, value. The caller checks that its keys are different, using the
+/// map that [`ValueBuilder::end`] returns.
 pub struct ValueBuilder<'t> {
     tape: &'t mut Tape,
     budget: Option<&'t Budget>,
@@ -22,13 +22,13 @@ pub struct ValueBuilder<'t> {
 }
 
 impl<'t> ValueBuilder<'t> {
-    /// At the end of `tape`.
+    /// A builder at the end of `tape`.
     pub fn new(tape: &'t mut Tape) -> Self {
         tape.open.clear();
         ValueBuilder { start: tape.size(), tape, budget: None, is_finished: false }
     }
 
-    /// Charges memory to `budget` before it is asked for.
+    /// Charges memory to `budget` before it is allocated.
     pub fn within(mut self, budget: Option<&'t Budget>) -> Self {
         self.budget = budget;
         self
@@ -49,31 +49,31 @@ impl<'t> ValueBuilder<'t> {
         self.put(&[layout::SIMPLE, number], &[])
     }
 
-    /// An integer; the container states no width.
+    /// An integer without a stated width.
     pub fn unsigned(&mut self, number: u64) -> Result<()> {
         self.put(&[layout::UNSIGNED], &number.to_ne_bytes())
     }
 
-    /// The integer -1 - n; the container states no width.
+    /// The integer -1 - n, without a stated width.
     pub fn negative(&mut self, n: u64) -> Result<()> {
         self.put(&[layout::NEGATIVE], &n.to_ne_bytes())
     }
 
-    /// An integer; the container states no width.
+    /// An integer without a stated width.
     pub fn integer(&mut self, number: i64) -> Result<()> {
         match u64::try_from(number) {
             Ok(number) => self.unsigned(number),
-            // Below zero, so that all bits but the sign are those of -1 - value.
+            // It is negative, so `!value` is -1 - value.
             Err(_) => self.negative(u64::try_from(!number).unwrap_or_default()),
         }
     }
 
-    /// A float; the container states no width.
+    /// A float without a stated width.
     pub fn float(&mut self, number: f64) -> Result<()> {
         self.put(&[layout::FLOAT], &number.to_bits().to_ne_bytes())
     }
 
-    /// A number or bool with a dtype that the container states: one element, in the host's byte order.
+    /// A number or bool of a stated dtype: one element, in the host's byte order.
     pub fn number(&mut self, dtype: Dtype, element: &[u8]) -> Result<()> {
         if element.len() != dtype.size() {
             return Err(misused());
@@ -81,7 +81,7 @@ impl<'t> ValueBuilder<'t> {
         self.put(&[layout::number_tag(dtype)], element)
     }
 
-    /// An array of such numbers all at once: a whole number of elements, in the host's byte order.
+    /// A whole array of numbers of a stated dtype: a whole number of elements, in the host's byte order.
     pub fn numbers(&mut self, dtype: Dtype, elements: &[u8]) -> Result<()> {
         let count = elements.len().checked_div(dtype.size()).unwrap_or_default();
         self.begin_array(Element::Number(dtype), Some(count as u64))?;
@@ -89,7 +89,7 @@ impl<'t> ValueBuilder<'t> {
         self.end().map(drop)
     }
 
-    /// Items of an array of such numbers that was begun: a whole number of elements, in the host's byte
+    /// Items of a stated dtype for an array that was begun: a whole number of elements, in the host's byte
     /// order.
     pub fn elements(&mut self, dtype: Dtype, elements: &[u8]) -> Result<()> {
         let size = dtype.size();
@@ -119,7 +119,7 @@ impl<'t> ValueBuilder<'t> {
         self.put_string(layout::SHORT_BYTES, layout::LONG_BYTES, bytes)
     }
 
-    /// Text where the bytes are UTF-8, else a byte string.
+    /// A text if the bytes are UTF-8, else a byte string.
     #[inline]
     pub fn text_or_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         match self.text_if_utf8(bytes)? {
@@ -128,7 +128,7 @@ impl<'t> ValueBuilder<'t> {
         }
     }
 
-    /// Text where the bytes are UTF-8; whether they are.
+    /// A text if the bytes are UTF-8. Returns whether they are.
     #[inline(always)]
     pub fn text_if_utf8(&mut self, bytes: &[u8]) -> Result<bool> {
         match is_utf8(bytes) {
@@ -142,33 +142,34 @@ impl<'t> ValueBuilder<'t> {
         self.put(&[], value.record())
     }
 
-    /// Begins an array. Its items follow, and then [`ValueBuilder::end`]. `items` is their number, if that is
+    /// Begins an array. Its items follow, then [`ValueBuilder::end`]. `items` is their number, if it is
     /// known.
     pub fn begin_array(&mut self, element: Element, items: Option<u64>) -> Result<()> {
         self.begin(layout::ARRAY, &[element.to_byte()], items)
     }
 
-    /// Begins a map. Its keys and values follow, and then [`ValueBuilder::end`].
+    /// Begins a map. Its keys and values follow, then [`ValueBuilder::end`].
     pub fn begin_map(&mut self, pairs: Option<u64>) -> Result<()> {
         self.begin(layout::MAP, &[0], pairs.map(|pairs| pairs.saturating_mul(2)))
     }
 
-    /// A tagged value: one item, then [`ValueBuilder::end`].
+    /// Begins a tagged value. One item follows, then [`ValueBuilder::end`].
     pub fn begin_tag(&mut self, number: u64) -> Result<()> {
         self.begin(layout::TAGGED, &number.to_ne_bytes(), Some(1))
     }
 
-    /// How many arrays, maps and tagged values are open; at most `MAX_DEPTH + 1`.
+    /// How many arrays, maps and tagged values are open. At most `MAX_DEPTH + 1`.
     pub fn depth(&self) -> usize {
         self.tape.open.len()
     }
 
-    /// Items that the innermost of them still lacks, where that is known; keys and values count each.
+    /// How many items the innermost open value still needs, if that is known. A key and a value are two
+    /// items.
     pub fn left(&self) -> Option<u64> {
         self.tape.open.last().and_then(|open| open.left)
     }
 
-    /// Whether the innermost of them is a map that has a key without its value.
+    /// Whether the innermost open value is a map with a key that has no value yet.
     pub fn is_at_value(&self) -> bool {
         let open = self.tape.open.last();
         open.is_some_and(|open| {
@@ -176,7 +177,7 @@ impl<'t> ValueBuilder<'t> {
         })
     }
 
-    /// Ends the innermost array, map or tagged value, which is returned.
+    /// Ends the innermost array, map or tagged value, and returns it.
     pub fn end(&mut self) -> Result<Value<'_>> {
         let open = self.tape.open.pop().ok_or_else(misused)?;
         let start = open.start;
@@ -200,7 +201,7 @@ impl<'t> ValueBuilder<'t> {
         Ok(Value::first_of(record))
     }
 
-    /// The position of the value, which is complete.
+    /// The position of the complete value.
     pub fn finish(mut self) -> Result<Position> {
         let position = Position::after(self.start)?;
         if self.depth() > 0 || self.tape.end_of(self.start) != self.tape.size() {
@@ -241,7 +242,7 @@ impl<'t> ValueBuilder<'t> {
         }
     }
 
-    /// Counts an item of the innermost open value; an error if it has all its items.
+    /// Counts an item of the innermost open value. Fails if it has all its items.
     #[inline(always)]
     fn count_item(&mut self) -> Result<()> {
         match self.tape.open.is_empty() {
@@ -251,7 +252,7 @@ impl<'t> ValueBuilder<'t> {
         }
     }
 
-    /// Counts items of the innermost open value; an error if they are too many.
+    /// Counts items of the innermost open value. Fails if they are too many.
     #[inline(always)]
     fn count_items(&mut self, count: u32) -> Result<()> {
         let open = self.tape.open.last_mut().ok_or_else(misused)?;
@@ -262,7 +263,7 @@ impl<'t> ValueBuilder<'t> {
         Ok(())
     }
 
-    /// Appends `bytes` bytes, which the caller then fills.
+    /// Appends `bytes` bytes for the caller to fill.
     fn fill(&mut self, bytes: usize) -> Result<&mut [u8]> {
         let start = self.tape.size();
         self.tape.try_reserve(bytes, self.budget)?;
@@ -270,7 +271,7 @@ impl<'t> ValueBuilder<'t> {
         Ok(self.tape.records_mut().get_mut(start..).unwrap_or_default())
     }
 
-    /// Whether the items or pairs of the record at `start` all have the same size.
+    /// Whether all items or pairs of the record at `start` have the same size.
     fn are_even(&self, start: usize, count: u32, records_per_item: u32) -> bool {
         let items = self.tape.records().get(start.saturating_add(layout::ITEMS_AT)..).unwrap_or_default();
         let (mut at, mut first) = (0, None);
@@ -282,10 +283,10 @@ impl<'t> ValueBuilder<'t> {
         })
     }
 
-    /// Appends where each item or pair begins.
+    /// Appends an index with the offset of each item or pair.
     fn index(&mut self, start: usize, count: u32, records_per_item: u32) -> Result<()> {
         let end = self.tape.size();
-        u32::try_from(end.saturating_sub(start)).map_err(|_| too_many())?; // and every offset within it fits, too
+        u32::try_from(end.saturating_sub(start)).map_err(|_| too_many())?; // so every offset in it fits, too
         self.fill((count as usize).saturating_mul(layout::INDEX_ENTRY))?;
         let (records, index) = self.tape.records_mut().split_at_mut_checked(end).unwrap_or_default();
         let record = records.get(start..).unwrap_or_default();
@@ -306,7 +307,7 @@ impl Drop for ValueBuilder<'_> {
     }
 }
 
-/// Inserts a tag before each element of this many bytes.
+/// Inserts a tag before each element of `SIZE` bytes.
 fn tag_each<const SIZE: usize>(tag: u8, elements: &[u8], places: &mut [u8]) {
     for (element, place) in elements.chunks_exact(SIZE).zip(places.chunks_exact_mut(SIZE.saturating_add(1))) {
         if let Some((first, rest)) = place.split_first_mut() {
@@ -347,7 +348,7 @@ impl OwnedValue {
         OwnedValue::build(|builder| builder.text(text))
     }
 
-    /// A value that holds no others.
+    /// A value without items.
     pub fn scalar(kind: Kind<'_>) -> Result<OwnedValue> {
         OwnedValue::build(|builder| match kind {
             Kind::Null => builder.null(),

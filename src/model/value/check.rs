@@ -1,4 +1,4 @@
-//! The order of values, and the check that a reader would accept a value.
+//! An order of values, and the check that readers would accept a value.
 
 use super::layout::MAX_DEPTH;
 use super::record::{Kind, Value};
@@ -6,7 +6,7 @@ use crate::error::{fail, Result};
 use crate::model::sort::find_duplicate;
 use std::cmp::Ordering;
 
-/// A total order in which equal means the same CBOR value, for finding duplicate keys.
+/// A total order for finding duplicate keys. Two values are equal if they are the same CBOR value.
 pub fn order(a: Value<'_>, b: Value<'_>) -> Ordering {
     fn rank(kind: &Kind<'_>) -> u8 {
         match kind {
@@ -44,10 +44,10 @@ pub fn order(a: Value<'_>, b: Value<'_>) -> Ordering {
     }
 }
 
-/// The most keys that are compared without allocating.
+/// The most keys that are compared without an allocation.
 const MAX_COMPARED_IN_PLACE: usize = 8;
 
-/// Bytes of temporary memory that [`keys_are_unique`] allocates.
+/// The temporary memory that [`keys_are_unique`] allocates.
 pub(crate) fn bytes_to_compare(keys: usize) -> u64 {
     match keys {
         0..=MAX_COMPARED_IN_PLACE => 0,
@@ -55,7 +55,7 @@ pub(crate) fn bytes_to_compare(keys: usize) -> u64 {
     }
 }
 
-/// Whether the keys of pairs are all different.
+/// Whether all keys of the pairs are different.
 pub fn keys_are_unique<'a>(pairs: impl ExactSizeIterator<Item = (Value<'a>, Value<'a>)>) -> Result<bool> {
     let mut few = [Value::NULL; MAX_COMPARED_IN_PLACE];
     let mut many = Vec::new();
@@ -72,15 +72,15 @@ pub fn keys_are_unique<'a>(pairs: impl ExactSizeIterator<Item = (Value<'a>, Valu
     find_duplicate(keys, |a, b| order(*a, *b)).map(|found| found.is_none())
 }
 
-/// Refuses a value that no reader would accept: nested too deep, a map with a key twice, a simple
-/// value that is encoded otherwise or not at all (RFC 7049 section 2.3).
+/// Rejects a value that no reader would accept: nested too deep, a map with a duplicate key, or a simple
+/// value that has another encoding or none (RFC 7049 section 2.3).
 pub fn check_writable(value: Value<'_>) -> Result<()> {
     check_depth(value, MAX_DEPTH)?;
     check_parts(value)
 }
 
 fn check_depth(value: Value<'_>, left: usize) -> Result<()> {
-    // An empty container is a level, too.
+    // An empty container counts as a level, too.
     let deeper = || {
         left.checked_sub(1)
             .ok_or_else(|| fail!(InvalidArgument, "an attribute nests deeper than {MAX_DEPTH} levels"))

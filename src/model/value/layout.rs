@@ -1,24 +1,24 @@
-//! How a record is laid out: a tag of one byte, and what follows it, in the host's byte order and of no
+//! The layout of a record: a tag of one byte, then its content, in the host's byte order and without
 //! alignment.
 //!
-//! | tag | behind it |
+//! | tag | content |
 //! |---|---|
 //! | null, false, true | nothing |
 //! | simple | a byte |
 //! | unsigned, negative (-1 - n), float | 8 bytes; the container states no width |
 //! | number of a dtype | the element |
 //! | short or long text or bytes | size (1 or 4 bytes), content, NUL |
-//! | array | size of the record (4), count (4), what its items are (1), items |
+//! | array | size of the record (4), count (4), the kind of its items (1), items |
 //! | map | size (4), count of pairs (4), 0, pairs of key and value |
-//! | indexed array or map | the same, and behind it for each item or pair where it begins (4), from the record's start |
-//! | tagged | size (4), 1 (4), number (8), item |
+//! | indexed array or map | as above, then the offset of each item or pair (4), from the record's start |
+//! | tagged value | size (4), 1 (4), number (8), item |
 //!
-//! Items or pairs that are all of one size need no index.
+//! If all items or pairs have the same size, no index is needed.
 
 use crate::model::dtype::Dtype;
 
-/// How deep the content of one attribute map, or one unknown field, may nest: walking a value takes a bounded
-/// stack.
+/// The deepest nesting of an attribute map or an unknown field. This limits the stack that walking a value
+/// takes.
 pub(crate) const MAX_DEPTH: usize = 64;
 
 pub(super) const NULL: u8 = 1;
@@ -37,31 +37,31 @@ pub(super) const INDEXED_ARRAY: u8 = 13;
 pub(super) const MAP: u8 = 14;
 pub(super) const INDEXED_MAP: u8 = 15;
 pub(super) const TAGGED: u8 = 16;
-/// The tag of a number: this bit, and the number of its dtype.
+/// The tag of a number has this bit and the number of its dtype.
 const NUMBER: u8 = 0x80;
 
-/// Where the size, the count and what items are stand in an array, map or tagged value, and where its items
-/// begin.
+/// The offsets of the size, the count, the kind of the items, and the first item in an array, map or tagged
+/// value.
 pub(super) const SIZE_AT: usize = 1;
 pub(super) const COUNT_AT: usize = 5;
 pub(super) const ELEMENT_AT: usize = 9;
 pub(super) const ITEMS_AT: usize = 10;
-/// Where the number and the item of a tagged value stand.
+/// The offsets of the number and the item in a tagged value.
 pub(super) const NUMBER_AT: usize = 9;
 pub(super) const TAGGED_ITEM_AT: usize = 17;
-/// Bytes of an entry of an index.
+/// The size of an index entry.
 pub(super) const INDEX_ENTRY: usize = 4;
 
-/// What a container states about all items of an array, also of one without items.
+/// What a container states about all items of an array, even if it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// Nothing: each item states its type.
+    /// Nothing: each item has its own type.
     Any,
-    /// Numbers or bools of this dtype.
+    /// They are numbers or bools of this dtype.
     Number(Dtype),
-    /// Texts.
+    /// They are texts.
     Text,
-    /// Arrays.
+    /// They are arrays.
     Array,
 }
 
@@ -84,12 +84,12 @@ impl Element {
     }
 }
 
-/// The tag of a number of this dtype.
+/// The tag for a number of this dtype.
 pub(super) fn number_tag(dtype: Dtype) -> u8 {
     NUMBER | u8::try_from(dtype.number()).unwrap_or(0)
 }
 
-/// The dtype that a number's tag has.
+/// The dtype of a number with this tag.
 pub(super) fn number_dtype(tag: u8) -> Option<Dtype> {
     match tag & NUMBER {
         0 => None,
@@ -97,7 +97,8 @@ pub(super) fn number_dtype(tag: u8) -> Option<Dtype> {
     }
 }
 
-/// Bytes at the start of a record of this tag that tell how large it is; none has less.
+/// How many bytes at the start of a record with this tag are needed to find its size. Every record has that
+/// many.
 pub(crate) const fn bytes_of_size(tag: u8) -> usize {
     match tag {
         SHORT_TEXT | SHORT_BYTES => 2,
@@ -106,12 +107,13 @@ pub(crate) const fn bytes_of_size(tag: u8) -> usize {
     }
 }
 
-/// How large the record is that these bytes begin with.
+/// The size of the record at the start of these bytes.
 #[inline]
 pub(crate) fn record_size(bytes: &[u8]) -> Option<usize> {
     let (tag, behind) = bytes.split_first()?;
     if *tag == SHORT_TEXT {
-        return Some(usize::from(*behind.first()?).saturating_add(3)); // first, as nearly all are
+        // Checked first, because almost all records are like this.
+        return Some(usize::from(*behind.first()?).saturating_add(3));
     }
     match *tag {
         NULL | FALSE | TRUE => Some(1),
@@ -133,19 +135,19 @@ pub(super) fn end_of_records(records: &[u8], at: usize, count: u32) -> usize {
     })
 }
 
-/// The number of four bytes at `at`.
+/// The 4-byte number at `at`.
 #[inline]
 pub(super) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The number of eight bytes at `at`.
+/// The 8-byte number at `at`.
 #[inline]
 pub(super) fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// Puts a number of four bytes at `at`.
+/// Writes a 4-byte number at `at`.
 #[inline]
 pub(super) fn put_word(bytes: &mut [u8], at: usize, word: u32) {
     if let Some(place) = bytes.get_mut(at..).and_then(|bytes| bytes.first_chunk_mut()) {

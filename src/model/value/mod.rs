@@ -1,5 +1,5 @@
-//! Attribute values. A value is a record in a buffer of bytes, a tape. So values need no separate memory, an
-//! item is found without a search, and C borrows the address of a record.
+//! Attribute values. A value is a record in a buffer of bytes, which is called a tape. So values need no
+//! memory of their own, items are found without a search, and C borrows the address of a record.
 
 pub mod attributes;
 pub mod builder;

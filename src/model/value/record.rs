@@ -1,4 +1,4 @@
-//! A value that is read in place, in its record.
+//! Reads a value from its record in place.
 
 use super::layout::{self, Element, ARRAY, FLOAT, ITEMS_AT, NEGATIVE, UNSIGNED};
 use crate::model::dtype::Dtype;
@@ -11,8 +11,8 @@ pub struct Value<'a> {
     record: &'a [u8],
 }
 
-/// The kind of a value: CBOR's data model (RFC 7049). Other containers have a part of it. A number is the
-/// same for any width that its container states.
+/// The kind of a value, from CBOR's data model (RFC 7049). Other containers have a part of it. Numbers with
+/// different stated widths have the same kind.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind<'a> {
     /// `null`
@@ -21,7 +21,7 @@ pub enum Kind<'a> {
     Bool(bool),
     /// An integer from 0 to 2^64-1.
     Unsigned(u64),
-    /// The integer -1 - n: from -1 down to -2^64.
+    /// The integer -1 - n, from -1 down to -2^64.
     Negative(u64),
     /// A float.
     Float(f64),
@@ -31,7 +31,7 @@ pub enum Kind<'a> {
     Bytes(&'a [u8]),
     /// A sequence.
     Array(Array<'a>),
-    /// Pairs, in the file's order; keys may be of any kind.
+    /// Pairs in the file's order. Keys may have any kind.
     Map(Map<'a>),
     /// A tagged value (RFC 7049 section 2.4).
     Tag(u64, Value<'a>),
@@ -39,7 +39,7 @@ pub enum Kind<'a> {
     Simple(u8),
 }
 
-/// Text with a NUL at its end, so that C can borrow it.
+/// A text with a NUL at its end, so that C can borrow it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Text<'a> {
     with_nul: &'a [u8],
@@ -63,14 +63,14 @@ impl<'a> Value<'a> {
     /// A map without pairs.
     pub const EMPTY_MAP: Value<'static> = Value { record: &EMPTY_MAP };
 
-    /// The value whose record these bytes begin with; null where they begin with none.
+    /// The value at the start of these bytes; null if they begin with no record.
     #[inline]
     pub(crate) fn first_of(bytes: &'a [u8]) -> Value<'a> {
         let record = layout::record_size(bytes).and_then(|size| bytes.get(..size));
         record.map_or(Value::NULL, |record| Value { record })
     }
 
-    /// Its record.
+    /// The record of this value.
     #[inline]
     pub(crate) fn record(self) -> &'a [u8] {
         self.record
@@ -81,7 +81,7 @@ impl<'a> Value<'a> {
         self.record.first().copied().unwrap_or(layout::NULL)
     }
 
-    /// Its kind.
+    /// The kind of this value.
     pub fn kind(self) -> Kind<'a> {
         let record = self.record;
         let argument = || layout::long(record, 1).unwrap_or_default();
@@ -110,7 +110,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The dtype that the container states for a number or a bool, or for the elements of an array.
+    /// The stated dtype of a number or bool, or of the elements of an array.
     pub fn dtype(self) -> Option<Dtype> {
         match self.kind() {
             Kind::Array(items) => match items.element() {
@@ -122,12 +122,12 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A number with the dtype that the container states, and its bytes in the host's order.
+    /// The stated dtype of a number, and its bytes in the host's order.
     pub(crate) fn element(self) -> Option<(Dtype, &'a [u8])> {
         Some((layout::number_dtype(self.tag())?, self.record.get(1..)?))
     }
 
-    /// The pairs of a map.
+    /// The pairs, if it is a map.
     pub fn as_map(self) -> Option<Map<'a>> {
         match self.kind() {
             Kind::Map(pairs) => Some(pairs),
@@ -140,12 +140,12 @@ impl<'a> Value<'a> {
         self.as_map().is_some_and(Map::is_empty)
     }
 
-    /// The pairs of a map; none of other values.
+    /// The pairs, if it is a map; else empty.
     pub fn pairs(self) -> Pairs<'a> {
         self.as_map().unwrap_or(Map { record: &EMPTY_MAP }).iter()
     }
 
-    /// The text of a text value, with its NUL.
+    /// The text with its NUL, if it is a text.
     #[inline]
     pub fn text(self) -> Option<Text<'a>> {
         let start = match self.tag() {
@@ -156,7 +156,7 @@ impl<'a> Value<'a> {
         Some(Text { with_nul: self.record.get(start..).unwrap_or_default() })
     }
 
-    /// The text of a text value.
+    /// The text, if it is a text.
     pub fn as_text(self) -> Option<&'a str> {
         self.text().map(Text::as_str)
     }
@@ -166,7 +166,7 @@ impl<'a> Value<'a> {
         self.text().is_some_and(|found| found.as_bytes() == text.as_bytes())
     }
 
-    /// The value of an integer that fits.
+    /// The integer, if it is one and fits.
     pub fn as_u64(self) -> Option<u64> {
         match self.kind() {
             Kind::Unsigned(v) => Some(v),
@@ -174,7 +174,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value of an integer that fits.
+    /// The integer, if it is one and fits.
     pub fn as_i64(self) -> Option<i64> {
         match self.kind() {
             Kind::Unsigned(v) => i64::try_from(v).ok(),
@@ -183,7 +183,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// What a map has under a text key.
+    /// The value of a text key, if it is a map that has the key.
     pub fn get(self, key: &str) -> Option<Value<'a>> {
         self.pairs().find(|(found, _)| found.is_text(key)).map(|(_, value)| value)
     }
@@ -230,7 +230,7 @@ fn count(record: &[u8]) -> usize {
     layout::word(record, layout::COUNT_AT).unwrap_or_default() as usize
 }
 
-/// The bytes of a record from an array's item, or a map's pair, on.
+/// The bytes of a record from item or pair number `at` on.
 fn item(record: &[u8], at: usize) -> Option<&[u8]> {
     let count = count(record);
     if at >= count {
@@ -246,7 +246,7 @@ fn item(record: &[u8], at: usize) -> Option<&[u8]> {
     record.get(offset..)
 }
 
-/// The records of an array or map, one after the other.
+/// The records of an array's or map's items, one after the other.
 fn items(record: &[u8], left: usize) -> Items<'_> {
     Items { rest: record.get(layout::ITEMS_AT..).unwrap_or_default(), left }
 }
@@ -257,12 +257,12 @@ impl<'a> Array<'a> {
         count(self.record)
     }
 
-    /// Whether it has none.
+    /// Whether it has no items.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// What the container states about its items.
+    /// What is stated about its items.
     pub fn element(self) -> Element {
         Element::from_byte(self.record.get(layout::ELEMENT_AT).copied().unwrap_or_default())
     }
@@ -272,8 +272,7 @@ impl<'a> Array<'a> {
         self.record
     }
 
-    /// The records of its items where it is stated that all are of this dtype: a byte, then the element, of
-    /// each.
+    /// The records of its items, if this dtype is stated for all of them. Each is a tag byte and the element.
     pub(crate) fn elements(self, dtype: Dtype) -> Option<&'a [u8]> {
         let each = dtype.size().checked_add(1)?;
         let end = self.len().checked_mul(each)?.checked_add(layout::ITEMS_AT)?;
@@ -281,7 +280,7 @@ impl<'a> Array<'a> {
         (self.element() == Element::Number(dtype) && end == self.record.len()).then_some(records)
     }
 
-    /// An item; in the same time for any of them.
+    /// An item. Access takes constant time.
     pub fn get(self, at: usize) -> Option<Value<'a>> {
         item(self.record, at).map(Value::first_of)
     }
@@ -298,12 +297,12 @@ impl<'a> Map<'a> {
         count(self.record)
     }
 
-    /// Whether it has none.
+    /// Whether it has no pairs.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// A pair; in the same time for any of them.
+    /// A pair. Access takes constant time.
     pub fn get(self, at: usize) -> Option<(Value<'a>, Value<'a>)> {
         Pairs { items: Items { rest: item(self.record, at)?, left: 2 } }.next()
     }
@@ -372,14 +371,14 @@ impl std::fmt::Debug for Map<'_> {
     }
 }
 
-/// The number that an element is.
+/// The number that an element represents.
 fn number(dtype: Dtype, element: &[u8]) -> Option<Kind<'static>> {
     fn of<const N: usize>(element: &[u8]) -> Option<[u8; N]> {
         element.try_into().ok()
     }
     let signed = |value: i64| match u64::try_from(value) {
         Ok(v) => Kind::Unsigned(v),
-        // Below zero, so that all bits but the sign are those of -1 - value.
+        // It is negative, so `!value` is -1 - value.
         Err(_) => Kind::Negative(u64::try_from(!value).unwrap_or_default()),
     };
     Some(match dtype {
@@ -399,15 +398,15 @@ fn number(dtype: Dtype, element: &[u8]) -> Option<Kind<'static>> {
     })
 }
 
-/// Bytes of the record of such a number: its kind, and eight bytes.
+/// The size of such a number's record: a tag and eight bytes.
 const EACH: usize = 9;
 
-/// Fills `dst` with all items; whether it did, else `dst` is untouched.
+/// Fills `dst` with all items and returns true. If it returns false, `dst` is unchanged.
 ///
 /// A fast path for arrays of numbers without a stated width, such as the scores and types of a vocabulary in
 /// CBOR. It converts them to f32 and i32 all at once: 512,000 of them take 11 % of the instructions. It does
-/// not apply to other dtypes, or if an item is not a number or does not fit: then each item is checked by
-/// itself.
+/// not apply to other dtypes, or if an item is not a number or does not fit: then each item is checked
+/// separately.
 pub(crate) fn read_wide(items: Array<'_>, dtype: Dtype, dst: &mut [u8]) -> bool {
     match dtype {
         Dtype::F32 => read(items, dst, f32_of),
@@ -434,7 +433,7 @@ fn read(items: Array<'_>, dst: &mut [u8], narrow: impl Fn(u8, u64) -> Option<[u8
     fit
 }
 
-/// A float that loses no bit.
+/// The number as a float, if that is exact.
 #[inline(always)]
 fn f32_of(kind: u8, bits: u64) -> Option<[u8; 4]> {
     let wide = f64::from_bits(bits);
@@ -443,7 +442,7 @@ fn f32_of(kind: u8, bits: u64) -> Option<[u8; 4]> {
     (kind == FLOAT && f64::from(narrow).to_bits() == bits).then(|| narrow.to_ne_bytes())
 }
 
-/// An integer that fits.
+/// The number as an integer, if it fits.
 #[inline(always)]
 fn i32_of(kind: u8, bits: u64) -> Option<[u8; 4]> {
     let magnitude = i32::try_from(bits).ok()?;

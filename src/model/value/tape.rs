@@ -1,4 +1,4 @@
-//! Records of values, one behind the other in one buffer.
+//! Records of values, one after the other in one buffer.
 
 use super::layout;
 use super::record::Value;
@@ -9,34 +9,35 @@ use crate::model::text::Position;
 /// An array, map or tagged value that is being built.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
-    /// Where its record begins.
+    /// The offset of its record.
     pub start: usize,
-    /// Items that it has so far; keys and values count each.
+    /// How many items it has so far. A key and a value are two items.
     pub count: u32,
-    /// Items that are still to come, where that is known.
+    /// How many items will follow, if that is known.
     pub left: Option<u64>,
-    /// Items that came as elements of the dtype that is stated for all of them, and so have one size.
+    /// How many items were added as elements of the stated dtype. They all have the same size.
     pub elements: u32,
 }
 
-/// Values in one buffer; each is at its position. At most 4 GiB.
+/// Values in one buffer of at most 4 GiB. A value is identified by its position.
 #[derive(Debug, Default)]
 pub struct Tape {
     records: HugeVec<u8>,
-    /// Bytes that were charged for it.
+    /// How many bytes were charged to the budget.
     charged: u64,
-    /// Kept from one value to the next, as its memory is.
+    /// Kept from one value to the next, to reuse its memory.
     pub(super) open: Vec<Open>,
 }
 
 impl Tape {
-    /// The value at a position that [`super::ValueBuilder::finish`] or [`Tape::add`] gave; null at others.
+    /// The value at a position that [`super::ValueBuilder::finish`] or [`Tape::add`] returned; null at other
+    /// positions.
     #[inline]
     pub fn get(&self, position: Position) -> Value<'_> {
         Value::first_of(self.records.get(position.index()..).unwrap_or_default())
     }
 
-    /// Keeps a copy of a value.
+    /// Adds a copy of a value.
     pub fn add(&mut self, value: Value<'_>) -> Result<Position> {
         let position = Position::after(self.size())?;
         self.try_reserve(value.record().len(), None)?;
@@ -50,39 +51,39 @@ impl Tape {
         self.records.extend(&other.records)
     }
 
-    /// Bytes of all records.
+    /// The size of all records.
     pub fn size(&self) -> usize {
         self.records.len()
     }
 
-    /// Bytes that were charged for it, where a budget was given.
+    /// How many bytes were charged, if there was a budget.
     pub fn charged(&self) -> u64 {
         self.charged
     }
 
-    /// Bytes of memory that it has.
+    /// The size of its memory in bytes.
     pub fn capacity(&self) -> usize {
         self.records.capacity()
     }
 
-    /// Where the first record begins; the others begin [`Position::index`] bytes behind it.
+    /// The address of the first record. Another record is [`Position::index`] bytes after it.
     #[inline]
     pub fn as_ptr(&self) -> *const u8 {
         self.records.as_ptr()
     }
 
-    /// Bytes that can be added without asking for memory.
+    /// How many bytes can be added without an allocation.
     #[inline]
     pub fn spare_capacity(&self) -> usize {
         self.records.capacity().saturating_sub(self.records.len())
     }
 
-    /// Room for `bytes` more bytes, and not many more.
+    /// Reserves `bytes` more bytes, and not many more.
     pub fn try_reserve_exact(&mut self, bytes: usize) -> Result<()> {
         self.records.try_reserve_exact(bytes)
     }
 
-    /// Gives memory back that no record is in, if it is much; what is kept instead is charged.
+    /// Frees unused memory if it is much. Charges the memory that is kept.
     pub fn trim(&mut self, budget: Option<&Budget>) -> Result<()> {
         const LITTLE: usize = 64 << 10;
         let filled = self.records.len();
@@ -94,7 +95,7 @@ impl Tape {
             return Ok(());
         }
         if is_little || budget.is_some_and(|budget| !budget.has(filled as u64)) {
-            return Ok(()); // or both cannot be there
+            return Ok(()); // there is no memory for a copy
         }
         budget.map_or(Ok(()), |budget| budget.charge(filled as u64, "attributes"))?;
         let mut exact = HugeVec::default();
@@ -106,12 +107,12 @@ impl Tape {
         Ok(())
     }
 
-    /// Forgets what comes behind the first `size` bytes, where a record ends.
+    /// Removes everything after the first `size` bytes, where a record ends.
     pub fn truncate(&mut self, size: usize) {
         self.records.truncate(size);
     }
 
-    /// Makes sure that there is room for `more` bytes; what is asked for is charged.
+    /// Ensures that there is space for `more` bytes, and charges what is allocated.
     #[inline(always)]
     pub(super) fn try_reserve(&mut self, more: usize, budget: Option<&Budget>) -> Result<()> {
         match self.spare_capacity() >= more {
@@ -136,9 +137,9 @@ impl Tape {
         self.reserve_within(wanted, budget)
     }
 
-    /// Room for `more` bytes and not many more, charged before it is asked for.
+    /// Reserves `more` bytes and not many more. Charges them before they are allocated.
     pub(crate) fn reserve_within(&mut self, more: usize, budget: &Budget) -> Result<()> {
-        // Old and new buffer exist while one is copied to the other.
+        // The old and the new buffer both exist while one is copied to the other.
         let size = self.records.len().saturating_add(more) as u64;
         budget.charge(size, "attributes")?;
         self.records.try_reserve_exact(more)?;
@@ -152,7 +153,8 @@ impl Tape {
         &self.records
     }
 
-    /// Counts elements with that tag of what is open, if its items are stated to be such.
+    /// Counts elements with this tag for the innermost open value, if its items are stated to have this
+    /// dtype.
     pub(super) fn count_elements(&mut self, tag: u8, count: u32) {
         let Some(open) = self.open.last_mut() else { return };
         if self.records.get(open.start.saturating_add(layout::ELEMENT_AT)) == Some(&tag) {
@@ -160,12 +162,12 @@ impl Tape {
         }
     }
 
-    /// The bytes of all records, to be changed.
+    /// The bytes of all records, for changes.
     pub(super) fn records_mut(&mut self) -> &mut [u8] {
         &mut self.records
     }
 
-    /// Appends bytes that stand in several places.
+    /// Appends the bytes of several slices.
     #[inline(always)]
     pub(super) fn extend_joined<const PLACES: usize>(&mut self, places: [&[u8]; PLACES]) -> Result<()> {
         self.records.extend_joined(places)
@@ -176,7 +178,7 @@ impl Tape {
         self.records.extend_filled(bytes, 0)
     }
 
-    /// Where the record ends that begins at `at`.
+    /// The end of the record that begins at `at`.
     #[inline]
     pub(super) fn end_of(&self, at: usize) -> usize {
         let size = self.records.get(at..).and_then(layout::record_size);
