@@ -1,4 +1,4 @@
-//! What a container can represent, which rules its files keep, and what it requires of written objects. Code
+//! What a container can represent, which rules its files follow, and what it demands of written objects. Code
 //! that needs to know what a file supports uses this, never the version.
 
 use crate::digest::{Algorithm, DigestOf};
@@ -8,48 +8,48 @@ use crate::model::manifest::{Container, Encoding, Format, Manifest, Object};
 use crate::model::structure::{Grouping, LayoutCheck};
 use crate::model::value::{Attributes, Kind, OwnedValue, Value};
 
-/// Attributes of an object.
+/// The attributes that an object may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttributeKeys {
-    /// Keys of any kind.
+    /// Keys may have any kind.
     Any,
-    /// Texts other than these, which are fields.
+    /// Keys are texts other than these, which are fields of their own.
     TextsExcept(&'static [&'static str]),
 }
 
-/// Components of an object.
+/// The components that an object may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Roles {
     /// Any number of components.
     Any,
-    /// One, of this role, and its format is dense.
+    /// One component, with this role; the format is dense.
     Only(&'static str),
 }
 
-/// Logical types.
+/// The logical types that a component may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogicalTypes {
-    /// No field says one.
+    /// No type: there is no field for it.
     None,
-    /// Only types that are dtypes of their own.
+    /// Only types that the container has as dtypes.
     InDtype,
-    /// Any, in its own field.
+    /// Any type, in a field of its own.
     Any,
-    /// Any, in its own field; these have a meaning.
+    /// Any type, in a field of its own. Only these have a meaning.
     Registered(&'static [Logical]),
 }
 
-/// Encodings beside raw.
+/// The encodings besides raw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encodings {
-    /// All that [`Encoding::written`] has.
+    /// All encodings in [`Encoding::written`].
     Written,
-    /// These.
+    /// These encodings.
     Registered(&'static [Encoding]),
 }
 
 impl Encodings {
-    /// Whether that is one of them.
+    /// Whether `encoding` is one of them.
     pub fn contains(self, encoding: Encoding) -> bool {
         match self {
             Encodings::Written => encoding.is_written() && encoding.is_compressed(),
@@ -57,14 +57,14 @@ impl Encodings {
         }
     }
 
-    /// By its name in a manifest.
+    /// The encoding with this name in a manifest.
     pub fn find(self, name: &[u8]) -> Option<Encoding> {
         let is_named = |encoding: &Encoding| encoding.name().is_some_and(|known| known.as_bytes() == name);
         Encoding::KNOWN.into_iter().find(|encoding| self.contains(*encoding) && is_named(encoding))
     }
 }
 
-/// Dtypes of the positions in a sparse object.
+/// The dtypes that positions of a sparse object may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexDtypes {
     /// Any integer.
@@ -76,7 +76,7 @@ pub enum IndexDtypes {
 }
 
 impl IndexDtypes {
-    /// Whether positions may be of that dtype.
+    /// Whether positions may have this dtype.
     pub fn contains(self, dtype: Dtype) -> bool {
         match self {
             IndexDtypes::Integers => dtype.is_integer(),
@@ -85,7 +85,7 @@ impl IndexDtypes {
         }
     }
 
-    /// Which ones, for a message.
+    /// The allowed dtypes, for a message.
     pub fn description(self) -> &'static str {
         match self {
             IndexDtypes::Integers => "an integer",
@@ -95,93 +95,95 @@ impl IndexDtypes {
     }
 }
 
-/// Which bytes two components may have in common.
+/// Which bytes two components may share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SharedBytes {
-    /// None.
+    /// No bytes.
     None,
-    /// All or none (tied weights).
+    /// All their bytes or none (tied weights).
     All,
-    /// Any: they may be views of one storage.
+    /// Any bytes: components may be views of one storage.
     Any,
 }
 
 /// What a container can represent.
 #[derive(Debug)]
 pub struct Capabilities {
-    /// Which one it is.
+    /// The container.
     pub container: Container,
-    /// Its number in `zt_spec`, by which files of it are written; none if none are.
+    /// Its number in `zt_spec`, if files can be written in it.
     pub number: Option<u32>,
-    /// The version in its files, if they have one.
+    /// The version that its files have; "" if they have none.
     pub name: &'static str,
-    /// Whether files say a version of three numbers.
+    /// Whether a version in a file consists of three numbers.
     pub says_three_numbers: bool,
-    /// As what objects are encoded that are appended to such a file; none if none can be.
+    /// The container for encoding objects that are appended to such a file. `None` if appending is not
+    /// possible.
     pub appends_as: Option<Container>,
-    /// Components start at multiples of this, a power of two; 1 for anywhere.
+    /// Components start at multiples of this power of two; 1 means anywhere.
     pub alignment: u64,
-    /// Most bytes of a manifest.
+    /// The largest manifest, in bytes.
     pub manifest_limit: u64,
-    /// Whether the file has attributes.
+    /// Whether a file may have attributes.
     pub file_attributes: bool,
-    /// Which attributes an object has.
+    /// The attributes that an object may have.
     pub attribute_keys: AttributeKeys,
-    /// Which components an object has.
+    /// The components that an object may have.
     pub roles: Roles,
-    /// Which logical types a component has.
+    /// The logical types that a component may have.
     pub logical_types: LogicalTypes,
-    /// Whether dtypes and encodings may have names that are unknown here.
+    /// Whether dtypes and encodings may have unknown names.
     pub unknown_names: bool,
-    /// Whether elements of an unknown type are handed out as those of their dtype.
+    /// Whether elements of an unknown type can be read as elements of their dtype.
     pub reads_unknown_types: bool,
-    /// Whether a component says how many bytes it has, so that one of an unknown type can be copied.
+    /// Whether a component gives its size, so that one with an unknown type can be copied.
     pub states_sizes: bool,
-    /// Which dtypes positions have.
+    /// The dtypes that positions of a sparse object may have.
     pub index_dtypes: IndexDtypes,
-    /// Whether a compressed component says its decoded size.
+    /// Whether a compressed component gives its decoded size.
     pub declares_sizes: bool,
-    /// Which bytes two components may have in common.
+    /// Which bytes two components may share.
     pub shared_bytes: SharedBytes,
-    /// Whether two objects may have one name.
+    /// Whether two objects may have the same name.
     pub duplicate_names: bool,
     /// Whether elements may be big-endian.
     pub big_endian: bool,
-    /// Whether any byte but zero is true.
+    /// Whether any bool byte other than zero is true.
     pub any_byte_is_true: bool,
-    /// Whether what is between components is padding, and zero.
+    /// Whether the bytes between components are padding and have to be zero.
     pub zero_gaps: bool,
-    /// Whether the positions of a sparse object are all different, and rise within a row.
+    /// Whether all positions of a sparse object have to be different and ascend within a row.
     pub unique_positions: bool,
-    /// The rule by which the half byte behind an odd number of 4-bit elements is zero, if there is one.
+    /// The rule that the half byte after an odd number of 4-bit elements is zero, if there is one.
     pub padding_rule: Option<Rule>,
-    /// The rules of layouts that are not checked at open; see [`CheckLayout`].
+    /// Checks the rules of layouts that are not checked at open; see [`CheckLayout`].
     pub check_layout: CheckLayout,
-    /// The container's names for rules that the rest of the library checks.
+    /// Maps failures in the rest of the library to rules of this container.
     pub rule_of: fn(Cause) -> Option<Rule>,
-    /// Which encodings a component has beside raw.
+    /// The encodings that a component may have besides raw.
     pub encodings: Encodings,
-    /// The one that is written for zstd.
+    /// The encoding that is written if the caller asks for zstd.
     pub zstd: Encoding,
-    /// The bytes that its digests cover.
+    /// Which bytes its digests cover.
     pub digest_of: DigestOf,
-    /// The digest of components if the caller asks neither for one nor for none.
+    /// The digest of components if the caller does not choose.
     pub usual_digest: Option<Algorithm>,
-    /// Whether its writers can be told to leave out the checksums that its archives have.
+    /// Whether its writers can be told to leave out the checksums of its archives.
     pub checksums_optional: bool,
-    /// Whether its files name shards, or are shards of such a file.
+    /// Whether its files may list shards, or be shards.
     pub has_shards: bool,
-    /// Bytes that a frame of zstd decodes to at most.
+    /// The most bytes that a zstd frame may decode to.
     pub max_frame: u64,
-    /// What components and the manifest start at multiples of in its canonical form, if it has one.
+    /// In canonical form, components and the manifest start at multiples of this. `None` if there is no
+    /// canonical form.
     pub canonical_alignment: Option<u64>,
-    /// Whether an append leaves the old manifest and footer where they are.
+    /// Whether an append leaves the old manifest and footer in the file.
     pub old_ends_stay: bool,
-    /// What is asked before something is written.
+    /// The rules that are checked before something is written.
     pub write_rules: &'static WriteRules,
 }
 
-/// A base for containers that are only read: one component for each object, which stands anywhere.
+/// The base for containers that are only read: each object has one component, which may be anywhere.
 pub(crate) const FOREIGN: Capabilities = Capabilities {
     container: Container::Safetensors,
     number: None,
@@ -220,22 +222,22 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
     write_rules: &NO_RULES,
 };
 
-/// Checks an object against its layout. The flag demands all that the layout does; otherwise an object that
-/// lacks some of it is not judged.
+/// Checks an object against its layout. If the flag is set, the object must have everything that the layout
+/// demands; otherwise an object that lacks something is not checked.
 pub type CheckLayout = fn(&Manifest, &Object, bool) -> Result<LayoutCheck>;
 
-/// For a container without its own layouts.
+/// For a container without layouts of its own.
 pub(crate) fn no_layout(_: &Manifest, _: &Object, _: bool) -> Result<LayoutCheck> {
     Ok(LayoutCheck::Unknown)
 }
 
-/// For a container whose rules the rest of the library names.
+/// For a container without rules of its own for these failures.
 pub(crate) fn no_rule(_: Cause) -> Option<Rule> {
     None
 }
 
 impl Capabilities {
-    /// An error, with the rule as the container calls it.
+    /// Replaces the rule of an error by the container's own rule.
     pub fn with_own_rule(&self, error: Error) -> Error {
         match (self.rule_of)(error.cause()) {
             Some(rule) => error.called(rule),
@@ -243,7 +245,8 @@ impl Capabilities {
         }
     }
 
-    /// Whether components may share a part of their bytes: then no page is known to belong to one component.
+    /// Whether components may share a part of their bytes. Then no page is known to belong to a single
+    /// component.
     pub fn has_views(&self) -> bool {
         self.shared_bytes == SharedBytes::Any
     }
@@ -252,61 +255,61 @@ impl Capabilities {
 /// See [`WriteRules::object`].
 pub type CheckObject = fn(&Manifest, &Object, bool) -> Result<()>;
 
-/// Codes with scales that are to be written, without their bytes.
+/// An object of codes with scales to write, without its bytes.
 #[derive(Debug)]
 pub struct Quantized<'a> {
-    /// Bits of a code, if they are said.
+    /// How many bits a code has, if given.
     pub bits: Option<u64>,
-    /// Codes of a group, if they are said.
+    /// How many codes a group has, if given.
     pub group_size: Option<u64>,
-    /// How many codes are in which dtype, such as "8_per_i32", if it is said.
+    /// How many codes are in an element of which dtype, such as "8_per_i32", if given.
     pub packing: Option<&'a str>,
-    /// How groups lie, if it is said.
+    /// How the groups are arranged, if given.
     pub grouping: Option<Grouping>,
-    /// The dtype that codes are packed in.
+    /// The dtype of the packed codes.
     pub codes: Dtype,
     /// The dtype and logical type of the scales.
     pub scales: (Dtype, Option<Logical>),
-    /// Whether there are zero points beside them.
+    /// Whether it has zero points.
     pub has_zeros: bool,
 }
 
-/// What a container makes of codes with scales.
+/// The form in which a container stores codes with scales.
 #[derive(Debug)]
 pub struct QuantizedForm {
     /// The format.
     pub format: &'static str,
-    /// The role of the codes; the others are "scales" and "zeros".
+    /// The role of the codes. The other roles are "scales" and "zeros".
     pub codes: &'static str,
     /// The attributes.
     pub attributes: Attributes,
 }
 
-/// The rules of a container for what is written. They are checked before anything is written, and an error
-/// names the rule.
+/// The rules of a container for written objects. They are checked before anything is written; an error names
+/// the rule.
 #[derive(Debug)]
 pub struct WriteRules {
-    /// Checks the name of an object, a component or an attribute; the first argument says which of the three.
+    /// Checks the name of an object, component or attribute. The first argument says which.
     pub name: fn(&str, &str) -> Result<()>,
-    /// Checks the name of a shard; none if the container has no shards.
+    /// Checks the name of a shard; `None` if the container has no shards.
     pub shard_name: Option<fn(&str) -> Result<()>>,
     /// Checks a shape.
     pub shape: fn(&[u64]) -> Result<()>,
-    /// Checks the value of an attribute; the flag says that it is one of the file.
+    /// Checks the value of an attribute. The flag says whether it is an attribute of the file.
     pub value: fn(Value<'_>, bool) -> Result<()>,
-    /// Checks an object with all of its components, except their offsets. If the flag is set, it has to have
-    /// all that its layout demands; otherwise an object that lacks some of it, as those of other writers do,
-    /// passes.
+    /// Checks an object with all of its components, except their offsets. If the flag is set, the object must
+    /// have everything that its layout demands. Otherwise an object that lacks something is accepted, because
+    /// other programs write such objects.
     pub object: Option<CheckObject>,
-    /// The format of that name; none if it is not known.
+    /// The format with this name; `None` if it is unknown.
     pub format: fn(&str) -> Option<Format>,
-    /// Checks a format, by the name that the rest of the library has for it.
+    /// Checks a format, by its name in the rest of the library.
     pub format_name: fn(&str) -> Result<()>,
-    /// What codes with scales are written as.
+    /// The form in which codes with scales are written.
     pub quantized: fn(&Quantized<'_>) -> Result<QuantizedForm>,
 }
 
-/// The rules of a container that allows everything the library allows.
+/// The rules of a container that accepts everything the library supports.
 pub(crate) const NO_RULES: WriteRules = WriteRules {
     name: |_, _| Ok(()),
     shard_name: None,
@@ -318,7 +321,7 @@ pub(crate) const NO_RULES: WriteRules = WriteRules {
     quantized: quantized_group,
 };
 
-/// A quantized_group, which has attributes for no more than this.
+/// Codes with scales as a quantized_group, which only has attributes for these properties.
 fn quantized_group(spec: &Quantized<'_>) -> Result<QuantizedForm> {
     if spec.grouping.is_some() {
         return Err(broken!(Rule::QuantizedGeometry, "a quantized_group does not say how its groups lie"));

@@ -1,5 +1,5 @@
-//! Names that a file gives to several objects: each but the first gets a mark, so that all are listed and
-//! found.
+//! Handles several objects with the same name. All but the first get a mark, so that all are listed and can
+//! be found.
 
 use super::tables::{add_text, extend, push};
 use crate::error::{try_format, Result};
@@ -34,13 +34,13 @@ pub fn mark_objects(manifest: &mut Manifest, budget: &Budget) -> Result<()> {
     Ok(())
 }
 
-/// The mark of that number.
+/// The mark with this number.
 pub fn mark(number: u32) -> Result<String> {
     try_format(format_args!("#{number}"))
 }
 
-/// Which of `count` names were there before, and the number of the mark that makes each of them different
-/// from all others. The result is charged to `budget`.
+/// For names that occurred before among `count` names: the number of the mark that makes each unique. Memory
+/// for the result is charged to `budget`.
 pub fn find<'a>(
     count: usize,
     name: &dyn Fn(usize) -> &'a [u8],
@@ -65,7 +65,7 @@ pub fn find<'a>(
         loop {
             number = number.saturating_add(1);
             let mark = mark(number)?;
-            // Compares with the marked name, without making it.
+            // Compare with the marked name without building it.
             let marked = || text.iter().chain(mark.as_bytes());
             let is_taken = order.binary_search_by(|other| name(other).iter().cmp(marked())).is_ok();
             if !is_taken {
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn marked_names_all_differ() {
-        // All sequences of five names of a few.
+        // All sequences of five of these names.
         const NAMES: [&str; 5] = ["a", "a#2", "a#3", "a#2#2", "#2"];
         for sequence in 0..NAMES.len().pow(5) {
             let names: Vec<&str> =
@@ -111,7 +111,7 @@ mod tests {
             let all = marked(&names);
             let different: std::collections::BTreeSet<&String> = all.iter().collect();
             assert_eq!(different.len(), all.len(), "{names:?}: {all:?}");
-            // The first of a name keeps it.
+            // The first object with a name keeps it.
             for (at, name) in names.iter().enumerate() {
                 assert!(names[..at].contains(name) || all[at] == *name, "{names:?}: {all:?}");
             }

@@ -1,7 +1,6 @@
-//! The rules for what the parts of an object hold: one table for the writer, for copies and for verification.
-//! Bools are 0 or 1, bits behind the last element are 0, the parts of a sparse object belong together, and
-//! its positions are in range and different. Which rules apply is in the row of the container's
-//! [`Capabilities`].
+//! The rules for the contents of objects. The writer, copies and verification all use them. Bools are 0 or 1,
+//! unused bits after the last element are 0, the components of a sparse object fit together, and its
+//! positions are in range and distinct. The container's [`Capabilities`] say which rules apply.
 
 use super::capabilities::Capabilities;
 use crate::error::{broken, fail, Error, Result, Rule};
@@ -10,21 +9,21 @@ use crate::model::manifest::{element_count, Component, Format, Manifest, Object}
 use crate::model::structure::{check_bools, parse_packing, LayoutCheck, QuantizedSizes};
 use crate::model::value::Value;
 
-/// The check of a component's decoded bytes that does not need the other components.
+/// The check of a component's decoded bytes that does not depend on other components.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ElementCheck {
     bools: bool,
-    /// The last byte, the bits of it that belong to no element, and the rule by which they are 0.
+    /// The position of the last byte, its unused bits, and the rule that these are 0.
     padding: Option<(u64, u8, Rule)>,
 }
 
 impl ElementCheck {
-    /// Whether all bytes have to be looked at.
+    /// Whether the check needs all bytes.
     pub fn needs_all_bytes(&self) -> bool {
         self.bools
     }
 
-    /// The position of the last byte, if that has to be looked at.
+    /// The position of the last byte, if the check needs it.
     pub fn needs_last_byte(&self) -> Option<u64> {
         self.padding.map(|(last, ..)| last)
     }
@@ -46,14 +45,14 @@ impl ElementCheck {
     }
 }
 
-/// The parts of a sparse object that hold positions, and what they are checked against.
+/// The components with positions in a sparse object, and the bounds to check them against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Positions {
-    /// The object has none.
+    /// It has no positions.
     None,
     /// Row pointers and column indices.
     Csr {
-        /// All indices are below this.
+        /// All column indices are less than this.
         columns: u64,
         /// The number of entries.
         nnz: u64,
@@ -66,8 +65,8 @@ pub enum Positions {
 }
 
 impl Capabilities {
-    /// The check for bytes of a component of that type; `count` is the number of its elements, if that is
-    /// known. `strict` allows only 0 and 1 as bools, in any container.
+    /// The check for the bytes of a component with this type. `count` is the number of its elements, if
+    /// known. If `strict` is set, bools must be 0 or 1 in every container.
     pub fn element_check(
         &self,
         dtype: Option<Dtype>,
@@ -85,8 +84,8 @@ impl Capabilities {
         ElementCheck { bools, padding }
     }
 
-    /// How many elements a component has by its object's layout, if that is known. `nnz` is the count of a
-    /// sparse object.
+    /// How many elements a component has according to its object's layout, if known. `nnz` is the number of
+    /// entries of a sparse object.
     pub fn count_by_layout(
         &self,
         manifest: &Manifest,
@@ -105,8 +104,8 @@ impl Capabilities {
         }
     }
 
-    /// Checks that the parts of an object, whose sizes are known, match its format. Returns the bounds for
-    /// its positions. `part` finds a component by its role.
+    /// Checks that the components of an object, whose sizes are known, match its format. Returns the bounds
+    /// for its positions. `part` finds a component by its role.
     pub fn check_parts(
         &self,
         format: Format,
@@ -155,7 +154,7 @@ impl Capabilities {
         }
     }
 
-    /// The dtype of a part that holds positions, if the container allows it for them.
+    /// The dtype of a component with positions, if the container allows it for positions.
     pub fn check_index_dtype(&self, entry: &Component, name: &str) -> Result<Dtype> {
         match entry.integer_dtype() {
             Some(dtype) if self.index_dtypes.contains(dtype) => Ok(dtype),
@@ -219,7 +218,7 @@ impl Capabilities {
     }
 }
 
-/// The last byte of `count` elements and the bits of it that belong to none; none if all do.
+/// The position of the last byte of `count` elements, and its unused bits. `None` if all bits are used.
 fn unused_bits(block: Block, count: u64) -> Option<(u64, u8)> {
     if block.divides(count) {
         return None;
@@ -237,12 +236,12 @@ fn in_component(role: &str, error: Error) -> Error {
     error.within(format_args!("component {role:?}"))
 }
 
-/// Its decoded bytes, whose number the caller has set.
+/// The decoded size, which the caller has set.
 fn size_of(entry: &Component) -> u64 {
     entry.size().unwrap_or(entry.stored_size)
 }
 
-/// How many elements of its dtype it has; an error if its size is not a multiple of the element size.
+/// How many elements of its dtype it has. An error if its size is not a multiple of the element size.
 pub fn storage_count(entry: &Component) -> Result<u64> {
     let Some(width) = entry.element_size() else { return Err(fail!(Unsupported, "its dtype is unknown")) };
     let size = size_of(entry);
@@ -255,8 +254,8 @@ pub fn storage_count(entry: &Component) -> Result<u64> {
     }
 }
 
-/// How many values it has, where the two parts of a complex number are one; none if the logical type is
-/// unknown. Elements that share bytes may fill their last block in part.
+/// How many values it has. A complex number is one value. `None` if the logical type is unknown. If several
+/// elements are in a byte, the last block may be filled in part.
 pub fn value_count(entry: &Component) -> Result<Option<u64>> {
     let size = storage_count(entry)?.saturating_mul(entry.width() as u64);
     let Some(block) = entry.block() else { return Ok(None) };
@@ -275,16 +274,16 @@ pub fn value_count(entry: &Component) -> Result<Option<u64>> {
     }
 }
 
-/// Whether `found` values take as many bytes as `count`: 4-bit values fill up their last byte. True if the
-/// logical type is unknown.
+/// Whether `found` values take as many bytes as `count`: the last byte of 4-bit values may be filled in part.
+/// True if the logical type is unknown.
 fn are_values_of(entry: &Component, found: Option<u64>, count: u64) -> bool {
     found.zip(entry.block()).is_none_or(|(found, block)| block.size(found) == block.size(count))
 }
 
-/// Checks that the data of an array has the size that its shape takes; not where its type is unknown.
+/// Checks that the data of an array has the size that its shape needs. Does nothing if its type is unknown.
 pub fn check_array(format: Format, shape: &[u64], data: &Component) -> Result<()> {
     let block = match format {
-        // The format says what the blocks are; a type beside it is written nowhere.
+        // The format gives the type of the blocks, so no type field is written.
         Format::Blocks(logical) if data.dtype == Some(logical.dtype()) => Some(logical.block()),
         _ => data.block(),
     };

@@ -1,5 +1,5 @@
-//! Which container a file is, detected by its content, and where its manifest stands. Of files that are not
-//! models, or that are not read here: what they are, and what helps.
+//! Detects the container of a file by its content, and the position of its manifest. For other known kinds of
+//! files, finds what they are and what the user can do.
 //!
 //! | container | first bytes | last bytes |
 //! |---|---|---|
@@ -20,11 +20,11 @@ use crate::error::{broken, fail, Error, Result, Rule};
 use crate::model::manifest::Container;
 use std::fmt;
 
-/// Bytes of a file's end that [`detect`] needs.
+/// How many bytes of a file's end [`detect`] needs.
 pub(crate) const END_BYTES: usize = 40;
 
-/// Decides by what is seen of a file: what the first row says that knows it, if the caller allows that
-/// container.
+/// Detects the container from the ends of a file: the result of the first row that recognises it, if the
+/// caller allows that container.
 pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
     for detect in table.iter().filter_map(|row| row.detect) {
         let found = detect(ends, limits)?;
@@ -42,7 +42,7 @@ pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detecte
     Err(not_read(table, ends))
 }
 
-/// Rejects a container that the caller did not allow; `bits` are the allowed ones.
+/// Refuses a container that the caller does not allow. `bits` are the allowed containers.
 pub fn check_allowed(container: Container, bits: u32, limits: &Limits) -> Result<()> {
     match limits.containers == 0 || limits.containers & bits != 0 {
         true => Ok(()),
@@ -54,7 +54,7 @@ pub fn check_allowed(container: Container, bits: u32, limits: &Limits) -> Result
     }
 }
 
-/// What is wrong with a file that no row knows.
+/// The error for a file that no row recognises.
 #[cold]
 fn not_read(table: &[&Row], ends: Ends<'_>) -> Error {
     let head = ends.head;
@@ -106,7 +106,7 @@ fn unknown(table: &[&Row], head: &[u8]) -> Error {
     )
 }
 
-/// The names of the readable ones, for a message.
+/// The names of the readable containers, for a message.
 struct Read<'a>(&'a [&'a Row]);
 
 impl fmt::Display for Read<'_> {
@@ -125,7 +125,7 @@ impl fmt::Display for Read<'_> {
     }
 }
 
-/// The first bytes of something, for a message.
+/// The first bytes of a file, for a message.
 struct EscapedBytes<'a>(&'a [u8]);
 
 impl std::fmt::Display for EscapedBytes<'_> {
@@ -135,14 +135,14 @@ impl std::fmt::Display for EscapedBytes<'_> {
     }
 }
 
-/// A file by its first bytes.
+/// A kind of file with known first bytes.
 struct Other {
-    /// Where the magic begins.
+    /// The offset of the magic.
     at: usize,
     magic: &'static [u8],
     /// What the file is.
     what: &'static str,
-    /// What helps.
+    /// What the user can do.
     help: &'static str,
 }
 
@@ -199,7 +199,7 @@ impl Other {
     }
 }
 
-/// What a file is, and what helps.
+/// What a file is, and what the user can do.
 pub struct Known {
     what: &'static str,
     help: &'static str,
@@ -211,7 +211,7 @@ impl fmt::Display for Known {
     }
 }
 
-/// What a file with these first and last bytes is, as far as that is known.
+/// What a file with these first and last bytes is, if that is known.
 pub fn find(head: &[u8], tail: &[u8]) -> Option<Known> {
     let known = |other: &Other| Known { what: other.what, help: other.help };
     let begins = |other: &&Other| head.get(other.at..).is_some_and(|rest| rest.starts_with(other.magic));
@@ -228,12 +228,12 @@ pub fn find(head: &[u8], tail: &[u8]) -> Option<Known> {
     text(head)
 }
 
-/// Whether all bytes are zero, and there are any.
+/// Whether all bytes are zero. False for no bytes.
 pub fn is_zero(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0)
 }
 
-/// Whether it begins as ONNX models do: with the version of its form, then another field of the model.
+/// Whether it begins like an ONNX model: with the version of the format, then another field of the model.
 fn is_onnx(head: &[u8]) -> bool {
     const VERSION: u8 = 1 << 3;
     const TEXTS: [u8; 7] = [0x12, 0x1a, 0x22, 0x2a, 0x32, 0x3a, 0x42];

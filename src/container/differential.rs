@@ -1,4 +1,5 @@
-//! What the tests of fast paths need: files, and what they hold, to be compared with a fast path and without.
+//! Helpers for the tests of fast paths: files, and their contents, to compare the results with and without a
+//! fast path.
 
 use super::frame::{Detected, Ends, InMemory, Limits};
 use super::{decode, detect};
@@ -27,7 +28,7 @@ fn files(folder: &Path, found: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// What a file holds, or what is wrong with it.
+/// The contents of a file, or the error.
 pub fn outcome(file: &[u8]) -> String {
     let ends = Ends { file_size: file.len() as u64, head: file, tail: file };
     let manifest = match detect(ends, &Limits::default()) {
@@ -42,7 +43,7 @@ pub fn outcome(file: &[u8]) -> String {
     meaning(manifest)
 }
 
-/// All that a manifest says, but not which texts and attributes are kept once and which more often.
+/// Everything that a manifest declares, independent of which texts and attributes are shared.
 pub fn meaning(manifest: Result<Manifest>) -> String {
     let m = match manifest {
         Ok(manifest) => manifest,
@@ -66,7 +67,7 @@ pub fn meaning(manifest: Result<Manifest>) -> String {
     said
 }
 
-/// Changes a byte near the end of each smaller file, as often as `times`, and has `compare` look at the file.
+/// Changes a byte near the end of each small file `times` times. Calls `compare` with each changed file.
 pub fn with_bytes_changed(times: usize, mut compare: impl FnMut(&[u8])) {
     let mut random = 1u64;
     for mut file in corpus().into_iter().filter(|file| file.len() < 64 << 10) {
@@ -82,7 +83,7 @@ pub fn with_bytes_changed(times: usize, mut compare: impl FnMut(&[u8])) {
     }
 }
 
-/// Numbers that a test may have again.
+/// Random numbers that are the same in every run.
 pub struct Random(pub u64);
 
 impl Random {

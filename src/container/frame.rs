@@ -1,5 +1,4 @@
-//! Where the parts of a file are, and the input of manifest decoders: the bytes of a file that were
-//! requested.
+//! The positions of a file's parts, and the input of manifest decoders: the requested bytes of a file.
 
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::model::manifest::Container;
@@ -7,77 +6,78 @@ use std::ops::Range;
 
 /// Components start at multiples of this (0.1 section 3.2, 1.1 part I.2, 1.2 section 4).
 pub(crate) const ALIGNMENT: u64 = 64;
-/// Bytes before everything else: the magic.
+/// The size of the magic, which comes before everything else.
 pub(crate) const HEADER_SIZE: u64 = 8;
-/// The specs' own limit on a manifest (1.1 part IV.1.4, 1.2 section 5.4).
+/// The limit for a manifest in the specifications (1.1 part IV.1.4, 1.2 section 5.4).
 pub(crate) const MANIFEST_LIMIT: u64 = 1 << 30;
 
-/// Most shards that a file, or the parts of a model together, may name: each may become an open file.
+/// The most shards that a file, or all parts of a model together, may list. Each may become an open file.
 pub(crate) const MAX_SHARDS: usize = 1 << 16;
 
-/// A container and where its manifest stands.
+/// A container, and the position of its manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The container as far as the file's ends show: 1.1 and 1.2 look the same.
+    /// The container, as far as the ends of the file show it: 1.1 and 1.2 look the same.
     pub container: Container,
     /// The manifest's bytes.
     pub manifest: Range<u64>,
-    /// Where components may stand.
+    /// Where components may be.
     pub data: Range<u64>,
-    /// Bytes of the whole file.
+    /// The size of the file.
     pub file_size: u64,
-    /// The XXH3 of the manifest, where the file says it.
+    /// The XXH3 hash of the manifest, if the file gives it.
     pub manifest_hash: Option<u64>,
 }
 
-/// What is seen of a file that may be of any container.
+/// The ends of a file whose container is not known yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends<'a> {
-    /// Bytes of the file.
+    /// The size of the file.
     pub file_size: u64,
-    /// Its first bytes: `HEAD_BYTES`, the requested number, or all.
+    /// The first bytes: `HEAD_BYTES`, the requested number, or the whole file.
     pub head: &'a [u8],
-    /// Its last ones: `END_BYTES`, or all there are.
+    /// The last bytes: `END_BYTES`, or the whole file.
     pub tail: &'a [u8],
 }
 
-/// What a container says of a file's ends.
+/// What a container finds out from the ends of a file.
 #[derive(Debug)]
 pub enum Detected {
-    /// It is another one.
+    /// The file has another container.
     Other,
-    /// It is this one, and its manifest stands there: nowhere, where only decoding it tells.
+    /// The file has this container. The frame has the position of the manifest, unless only decoding can find
+    /// it.
     Frame(Frame),
-    /// It is this container, but this many bytes of its front are needed to find the end of the manifest.
-    /// More than were given, and at most the file's size.
+    /// The file has this container, but this many of its first bytes are needed to find the end of the
+    /// manifest: more than were given, at most the file's size.
     NeedsHead(u64),
 }
 
-/// What a caller allows a file to claim.
+/// The limits for what a file may declare.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of the manifest.
+    /// The largest manifest, in bytes.
     pub manifest_size: u64,
-    /// Number of objects.
+    /// The most objects.
     pub objects: u64,
-    /// Bytes of memory that opening it may take; none for [`Limits::memory_for`]'s default.
+    /// The most memory that opening it may take. `None` for the default of [`Limits::memory_for`].
     pub memory: Option<u64>,
-    /// Bits of the containers that it may be of; 0 for all.
+    /// The allowed containers, as a set of bits; 0 for all.
     pub containers: u32,
-    /// Whether bytes that follow the end of the file's content are passed over.
+    /// Whether bytes after the end of the file's content are accepted.
     pub allow_trailing: bool,
 }
 
-/// What the message of a refused file says about bytes behind its content.
+/// What an error about bytes after the content suggests.
 pub(super) const TRAILING_HELP: &str = "zt convert --allow-trailing writes the file without them";
 
-/// Memory that opening any file may take by default.
+/// The default limit for the memory that opening any file may take.
 const DEFAULT_MEMORY: u64 = 256 << 20;
-/// Memory that opening a file with a large manifest may take by default, in bytes for each of its bytes.
+/// The default limit for a file with a large manifest: bytes of memory for each byte of the manifest.
 const MEMORY_PER_BYTE: u64 = 16;
 
 impl Limits {
-    /// Bytes of memory that opening a file with a manifest of that size may take.
+    /// The memory limit for opening a file with a manifest of this size.
     pub fn memory_for(&self, manifest_size: u64) -> u64 {
         let default = manifest_size.saturating_mul(MEMORY_PER_BYTE).max(DEFAULT_MEMORY);
         self.memory.unwrap_or(default)
@@ -97,7 +97,7 @@ impl Frame {
         self.manifest.end.saturating_sub(self.manifest.start)
     }
 
-    /// The frame of a `.zt` file: the data is before the manifest.
+    /// The frame of a `.zt` file, which has its data before the manifest.
     pub fn with_data_first(container: Container, manifest: Range<u64>, file_size: u64) -> Frame {
         Frame { container, data: ALIGNMENT..manifest.start, manifest, file_size, manifest_hash: None }
     }
@@ -107,7 +107,7 @@ impl Frame {
         Frame { container, manifest: 0..0, data: 0..file_size, file_size, manifest_hash: None }
     }
 
-    /// The frame of a file whose data begins behind its manifest and goes to its end.
+    /// The frame of a file whose data begins after its manifest and extends to the end of the file.
     pub fn with_manifest_first(
         container: Container,
         manifest: Range<u64>,
@@ -118,7 +118,7 @@ impl Frame {
     }
 }
 
-/// The frame of a manifest of `size` bytes before a footer, with space for `capacity` bytes.
+/// The frame for a manifest of `size` bytes before a footer. There is space for `capacity` bytes.
 pub(super) fn frame(
     container: Container,
     file_size: u64,
@@ -146,19 +146,19 @@ pub(super) fn over_limit(size: u64, limits: &Limits) -> Error {
     fail!(Limit, "the manifest size is {size}, above the limit of {} bytes", limits.manifest_size)
 }
 
-/// Receives the number of a range and its bytes.
+/// Receives the index of a range and its bytes.
 pub type OnRange<'b> = dyn FnMut(usize, &[u8]) -> Result<()> + 'b;
 
-/// A file whose bytes can be read anywhere.
+/// A file that can be read at any offset.
 pub trait Input {
     /// Bytes of the file.
     fn file_size(&self) -> u64;
 
-    /// The bytes of `range`, which the file has.
+    /// The bytes of `range`. The file has that many.
     fn read(&mut self, range: Range<u64>) -> Result<&[u8]>;
 
-    /// Gives `body` the bytes of each range, in their order; the file has all of them. Those that follow each
-    /// other closely are read together, so they are best in the order of the file.
+    /// Calls `body` with the bytes of each range, in order. The file has all of them. Ranges that are close
+    /// to each other are read at once, so they should be sorted by offset.
     fn read_each(&mut self, ranges: &[Range<u64>], body: &mut OnRange<'_>) -> Result<()>;
 }
 
@@ -166,13 +166,13 @@ pub trait Input {
 #[derive(Clone, Copy, Debug)]
 pub struct InMemory<'b> {
     bytes: &'b [u8],
-    /// Where in the file they begin.
+    /// The file offset of the first byte.
     start: u64,
     file_size: u64,
 }
 
 impl<'b> InMemory<'b> {
-    /// The bytes of a manifest, which are those of `frame.manifest`.
+    /// The bytes of a manifest; they are at `frame.manifest`.
     pub fn manifest(frame: &Frame, bytes: &'b [u8]) -> InMemory<'b> {
         InMemory { bytes, start: frame.manifest.start, file_size: frame.file_size }
     }

@@ -1,9 +1,9 @@
-//! Bytes to model and back: which container a file is, where its manifest stands, how it is encoded, which
-//! rules it has to keep. Pure functions over slices; no files, no clock, no panics.
+//! Decodes files into the model and encodes them: which container a file has, where its manifest is, how it
+//! is encoded, and which rules it must follow. Pure functions on slices: no files, no clock, no panics.
 //!
-//! Containers end here. Reading, [`decode`] yields the same [`Manifest`] for all of them; writing,
-//! [`encode_manifest`] and [`encode_footer`] make their bytes. What differs beside that is said by
-//! [`Capabilities`]. A new container is a folder and a row of the table in this file.
+//! The rest of the library does not see containers. When reading, [`decode`] returns the same [`Manifest`]
+//! for all of them. When writing, [`encode_manifest`] and [`encode_footer`] make their bytes. Other
+//! differences are in [`Capabilities`]. A new container is a folder, and a row of the table in this file.
 
 #![cfg_attr(
     not(test),
@@ -70,20 +70,20 @@ use interface::{Canonical, ContentDigest, Encode, Row};
 pub use interface::{EndSearch, OriginOf, PossibleEnd, Split};
 use std::ffi::CStr;
 
-/// What is written where nothing else is asked for.
+/// The container that is written by default.
 pub(crate) const NEWEST: Container = Container::V1_2;
 
-/// From a list of rows: the containers, and the table of how each is read and written.
+/// Turns a list of rows into the containers, and the table of how each is read and written.
 macro_rules! containers {
     ($($(#[$about:meta])* $name:ident = $number:literal, $constant:literal, $text:literal, $row:expr;)*) => {
         #[allow(non_upper_case_globals)] // they are used as the variants of an enum are
         impl Container {
             $($(#[$about])* pub const $name: Container = Container::new($number);)*
 
-            /// All of them, in the order of their numbers.
+            /// All containers, in the order of their numbers.
             pub const ALL: [Container; [$($number),*].len()] = [$(Container::$name),*];
 
-            /// Its name, with a NUL behind it.
+            /// Its name, with a NUL at the end.
             pub const fn c_name(self) -> &'static CStr {
                 match self {
                     $(Container::$name => $text,)*
@@ -100,10 +100,11 @@ macro_rules! containers {
             }
         }
 
-        // A row that is made of another one has the other's container if it does not say its own.
+        // A row that is derived from another one would have the other's container if it forgot to set its
+        // own.
         const _: () = { $(assert!($row.capabilities.container.number() == $number, "a row of another container");)* };
 
-        /// Files are asked in this order which one they are.
+        /// Detection tries the rows in this order.
         static TABLE: [&Row; Container::ALL.len()] = [$($row),*];
     };
 }
@@ -135,7 +136,7 @@ impl Container {
         self.c_name().to_str().unwrap_or_default()
     }
 
-    /// By its number in C.
+    /// The container with this number in C.
     pub fn from_number(number: i32) -> Option<Container> {
         Container::ALL.into_iter().find(|container| container.number() == number)
     }
@@ -145,30 +146,30 @@ fn row(container: Container) -> Option<&'static Row> {
     TABLE.into_iter().find(|row| row.capabilities.container == container)
 }
 
-/// The container of a file whose ends were read, and the place of its manifest.
+/// Detects the container of a file from its ends, and the position of its manifest.
 pub fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
     detect::detect(&TABLE, ends, limits)
 }
 
-/// What files of that container can represent.
+/// The capabilities of files of this container.
 pub fn capabilities(container: Container) -> &'static Capabilities {
     row(container).map_or(&capabilities::FOREIGN, |row| &row.capabilities)
 }
 
-/// What the file of a manifest can represent.
+/// The capabilities of the file with this manifest.
 pub fn capabilities_of(manifest: &Manifest) -> &'static Capabilities {
     capabilities(manifest.container.unwrap_or(NEWEST))
 }
 
-/// The container that has that number in `zt_spec`, if files of it are written.
+/// The container with this number in `zt_spec`, if it can be written.
 pub fn version_to_write(number: u32) -> Option<Container> {
     let capabilities = TABLE.iter().map(|row| &row.capabilities);
     capabilities.into_iter().find(|row| row.number == Some(number)).map(|row| row.container)
 }
 
-/// The manifest of a file that was detected to be framed so, checked against every rule that the manifest and
-/// the file's size can show; and its frame, as decoding shows it. What the manifest takes is charged to
-/// `budget`, which holds more the longer the manifest is.
+/// Decodes the manifest of a file with this frame, and checks every rule that the manifest and the file's
+/// size can show. Returns the complete frame, too. Memory is charged to `budget`; its limit grows with the
+/// manifest.
 pub fn decode(
     mut frame: Frame,
     input: &mut dyn Input,
@@ -185,7 +186,7 @@ pub fn decode(
     }
     let container = manifest.container.unwrap_or(frame.container);
     detect::check_allowed(container, container.bit(), limits)?;
-    // Validation sorts components by reference, and then by their places.
+    // Validation sorts components by reference, then by position.
     let sorted = bytes_of::<(u64, u64)>(manifest.components.len());
     budget.charge(sorted, "components that are sorted")?;
     let validated = validate(manifest, &frame)?;
@@ -193,18 +194,18 @@ pub fn decode(
     Ok((frame, validated))
 }
 
-/// What a file says of the model of several files that it is a part of.
+/// What a file declares about the model of several files that it is a part of.
 pub fn split(manifest: &Manifest) -> Result<Option<Split>> {
     let split = manifest.container.and_then(row).and_then(|row| row.split);
     split.map_or(Ok(None), |split| split(manifest))
 }
 
-/// The digest of what a file's objects are, from the bytes of its manifest.
+/// The digest of a file's objects, computed from the bytes of its manifest.
 pub(crate) fn content_digest(frame: &Frame, manifest: &[u8], algorithm: Algorithm) -> Result<Digest> {
     content_digest_of(frame)?(manifest, frame.manifest.start, algorithm)
 }
 
-/// Refuses a container whose files have no content digest.
+/// Refuses a container that defines no content digest.
 pub(crate) fn check_content_digest(frame: &Frame) -> Result<()> {
     content_digest_of(frame).map(drop)
 }
@@ -219,8 +220,8 @@ fn content_digest_of(frame: &Frame) -> Result<ContentDigest> {
     })
 }
 
-/// The first rule that keeps a file from the canonical form of its container, as the manifest shows it, which
-/// is encoded as these bytes; none where it shows none.
+/// The first rule of the container's canonical form that the file violates, as far as the manifest shows it.
+/// The bytes are the encoded manifest. `None` if the manifest violates none.
 pub(crate) fn canonical_violation(
     frame: &Frame,
     manifest: &Manifest,
@@ -229,7 +230,7 @@ pub(crate) fn canonical_violation(
     (canonical_form(frame)?.violation)(manifest, frame, encoded)
 }
 
-/// Refuses a container whose files have no canonical form.
+/// Refuses a container that has no canonical form.
 pub(crate) fn check_canonical(frame: &Frame) -> Result<()> {
     canonical_form(frame).map(drop)
 }
@@ -239,7 +240,7 @@ fn canonical_form(frame: &Frame) -> Result<&'static Canonical> {
     canonical(frame).ok_or_else(none)
 }
 
-/// Bytes of the file's end that are 0 in canonical form.
+/// The bytes at the file's end that must be 0 in canonical form.
 pub(crate) fn reserved_bytes(frame: &Frame) -> std::ops::Range<u64> {
     canonical(frame).map_or(0..0, |form| (form.reserved)(frame.file_size))
 }
@@ -248,14 +249,14 @@ fn canonical(frame: &Frame) -> Option<&'static Canonical> {
     row(frame.container).and_then(|row| row.canonical.as_ref())
 }
 
-/// Checks a manifest against every rule that it and the file's size can show.
+/// Checks every rule that a manifest and the file's size can show.
 pub fn validate(manifest: Manifest, frame: &Frame) -> Result<Validated> {
     let capabilities = capabilities_of(&manifest);
     validate::validate(manifest, frame, capabilities)
 }
 
-/// What a copy of a file notes, so that converting back gives the same file: a map, for a container that is
-/// not zTensor and that says more than objects and attributes.
+/// What a copy of a file records, so that converting back gives the same file. It is a map; `None` for
+/// zTensor files, and if there is nothing besides objects and attributes.
 pub fn origin(of: &OriginOf<'_>) -> Result<Option<OwnedValue>> {
     let origin = row(of.frame.container).and_then(|row| row.origin);
     origin.map_or(Ok(None), |origin| origin(of))
@@ -266,37 +267,37 @@ fn encoder(container: Container) -> Result<&'static Encode> {
     encode.ok_or_else(|| fail!(Internal, "files of {} are not written", container.name()))
 }
 
-/// How a file is framed that is written, whose manifest begins at `start` and has these bytes.
+/// The frame of a written file whose manifest begins at `start` and has these bytes.
 pub fn frame_of(container: Container, start: u64, manifest: &[u8]) -> Result<Frame> {
     Ok((encoder(container)?.frame)(start, manifest, capabilities(container)))
 }
 
-/// How the ends are found that a file with these first bytes may have had before it was appended to.
+/// How to find earlier ends of a file with these first bytes that was appended to.
 pub fn end_search(head: &[u8]) -> Option<&'static EndSearch> {
     TABLE.iter().filter_map(|row| row.ends.as_ref()).find(|search| head.starts_with(search.header))
 }
 
-/// The first bytes of a file that is written.
+/// The first bytes of a written file.
 pub fn header(container: Container) -> &'static [u8] {
     encoder(container).map_or(b"", |encode| encode.header)
 }
 
-/// Whether the manifest begins at a multiple of the alignment of components.
+/// Whether the manifest begins at a multiple of the components' alignment.
 pub fn aligns_manifest(container: Container) -> bool {
     encoder(container).is_ok_and(|encode| encode.aligns_manifest)
 }
 
-/// A manifest as a file has it.
+/// Encodes a manifest.
 pub fn encode_manifest(manifest: &Manifest, container: Container, out: &mut Vec<u8>) -> Result<()> {
     (encoder(container)?.manifest)(manifest, capabilities(container), out)
 }
 
-/// What stands behind the manifest of a file that is framed so.
+/// Encodes the footer for this frame.
 pub fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
     (encoder(frame.container)?.footer)(frame, out)
 }
 
-/// Whether a reader will take a manifest that was encoded as these bytes.
+/// Checks that a reader would accept a manifest that was encoded as these bytes.
 pub fn check_encoded(manifest: Manifest, frame: &Frame, bytes: &[u8]) -> Result<()> {
     match row(frame.container).is_some_and(|row| row.has_own_rules) {
         true => {
@@ -307,7 +308,7 @@ pub fn check_encoded(manifest: Manifest, frame: &Frame, bytes: &[u8]) -> Result<
     }
 }
 
-/// A manifest that was encoded as these bytes, as a reader will see it.
+/// The manifest as a reader would see it, if it was encoded as these bytes.
 pub fn decode_encoded(frame: &Frame, bytes: &[u8]) -> Result<Validated> {
     let limits = Limits { objects: u64::from(u32::MAX), ..Limits::default() };
     let budget = Budget::new(limits.memory_for(bytes.len() as u64));
@@ -315,8 +316,8 @@ pub fn decode_encoded(frame: &Frame, bytes: &[u8]) -> Result<Validated> {
         .map(|(_, manifest)| manifest)
 }
 
-/// The manifest of a file to which objects are appended: `old` once more, which is `encoded` as the file has
-/// it, with what `attributes` and `objects` change of it, and the objects of `added` behind its own.
+/// Encodes the manifest of a file that is appended to: `old`, whose bytes are `encoded`, with the edits of
+/// `attributes` and `objects`, followed by the objects of `added`.
 pub fn extend(
     encoded: &[u8],
     old: &Manifest,

@@ -1,4 +1,4 @@
-//! What a container cannot represent, refused by name before a byte is written.
+//! Refuses what a container cannot represent. The error names it, and comes before any byte is written.
 
 use super::capabilities::{AttributeKeys, Capabilities, Encodings, LogicalTypes, Roles};
 use super::capabilities::{Quantized, QuantizedForm};
@@ -10,7 +10,7 @@ use crate::model::value::{Attributes, Value};
 use std::fmt::Display;
 
 impl Capabilities {
-    /// What messages call it.
+    /// The container's name in messages.
     fn spec(&self) -> impl Display + '_ {
         struct Spec<'a>(&'a Capabilities);
         impl Display for Spec<'_> {
@@ -24,13 +24,13 @@ impl Capabilities {
         Spec(self)
     }
 
-    /// The refusal of what it cannot represent.
+    /// The error for something that it cannot represent.
     #[cold]
     pub fn cannot_represent(&self, what: impl Display) -> Error {
         fail!(Unsupported, "{} cannot represent {what}", self.spec())
     }
 
-    /// What a rule of [`WriteRules`] has found, as a refusal.
+    /// Turns an error of [`WriteRules`] into a refusal.
     #[cold]
     fn refusal(&self, broken: Error) -> Error {
         if broken.cause() == Cause::OutOfMemory {
@@ -43,12 +43,12 @@ impl Capabilities {
         }
     }
 
-    /// Refuses the name of something, which is said first: "an object".
+    /// Checks a name. `what` says what has it: "an object".
     pub fn check_name(&self, what: &str, name: &str) -> Result<()> {
         (self.write_rules.name)(what, name).map_err(|e| self.refusal(e))
     }
 
-    /// Refuses the name of a shard, or all of them.
+    /// Checks the name of a shard. Fails if the container has no shards.
     pub fn check_shard_name(&self, name: &str) -> Result<()> {
         match self.write_rules.shard_name {
             Some(check) => check(name).map_err(|e| self.refusal(e)),
@@ -56,12 +56,12 @@ impl Capabilities {
         }
     }
 
-    /// Refuses a shape.
+    /// Checks a shape.
     pub fn check_shape(&self, shape: &[u64]) -> Result<()> {
         (self.write_rules.shape)(shape).map_err(|e| self.refusal(e))
     }
 
-    /// Whether [`Capabilities::check_object`] refuses any.
+    /// Whether [`Capabilities::check_object`] can fail.
     pub fn checks_objects(&self) -> bool {
         self.write_rules.object.is_some()
     }
@@ -72,17 +72,17 @@ impl Capabilities {
         check.map_err(|e| self.refusal(e))
     }
 
-    /// What codes with scales are written as, or why they cannot be.
+    /// The form in which codes with scales are written, or why that is not possible.
     pub fn quantized(&self, spec: &Quantized<'_>) -> Result<QuantizedForm> {
         (self.write_rules.quantized)(spec).map_err(|e| self.refusal(e))
     }
 
-    /// The format of that name; none where it means nothing.
+    /// The format with this name; `None` if the name has no meaning.
     pub fn format(&self, name: &str) -> Option<Format> {
         (self.write_rules.format)(name)
     }
 
-    /// What is written where that encoding is asked for; none where it is not written.
+    /// The encoding that is written if the caller asks for `asked`; `None` if it is not written.
     pub fn encoding(&self, asked: Encoding) -> Option<Encoding> {
         match asked {
             Encoding::Raw => Some(Encoding::Raw),
@@ -91,7 +91,7 @@ impl Capabilities {
         }
     }
 
-    /// Whether a reader takes that name for an encoding that it knows.
+    /// Whether a reader would treat this name as a known encoding.
     pub fn knows_encoding(&self, name: &str) -> bool {
         match self.encodings {
             Encodings::Written => Encoding::from_name(name).is_some(),
@@ -107,7 +107,7 @@ impl Capabilities {
         }
     }
 
-    /// Refuses a digest.
+    /// Checks that components may have this digest.
     pub fn check_digest(&self, algorithm: Option<Algorithm>) -> Result<()> {
         match algorithm {
             Some(algorithm) if self.digest_of.similar(algorithm) != algorithm => {
@@ -117,7 +117,7 @@ impl Capabilities {
         }
     }
 
-    /// Whether the container says how large elements of that type are.
+    /// Whether the container defines the size of elements of this type.
     pub fn defines(&self, logical: Logical) -> bool {
         match self.logical_types {
             LogicalTypes::Registered(types) => types.contains(&logical),
@@ -125,8 +125,7 @@ impl Capabilities {
         }
     }
 
-    /// Whether a reader takes that name of a type, beside that dtype, for one that it knows, or for a wrong
-    /// one.
+    /// Whether a reader would treat this name of a type, with this dtype, as a known type or reject it.
     pub fn knows_type(&self, name: &str, dtype: Option<Dtype>) -> bool {
         let LogicalTypes::Any = self.logical_types else { return false };
         match (Logical::from_name(name).filter(|logical| !logical.is_block_type()), dtype) {
@@ -137,12 +136,12 @@ impl Capabilities {
         }
     }
 
-    /// Whether a component has a type beside its dtype.
+    /// Whether a component has a field for its type.
     pub fn has_type_field(&self) -> bool {
         matches!(self.logical_types, LogicalTypes::Any | LogicalTypes::Registered(_))
     }
 
-    /// Refuses attributes of the file where it has none.
+    /// Fails if files of the container have no attributes.
     pub fn check_file_attributes(&self) -> Result<()> {
         match self.file_attributes {
             true => Ok(()),
@@ -150,7 +149,7 @@ impl Capabilities {
         }
     }
 
-    /// Refuses an attribute of the file.
+    /// Checks an attribute of the file.
     pub fn check_file_attribute(&self, key: Option<&str>, value: Value<'_>) -> Result<()> {
         self.check_file_attributes()
             .map_err(|e| e.within(format_args!("attribute {:?}", key.unwrap_or_default())))?;
@@ -158,13 +157,13 @@ impl Capabilities {
         self.check_pair(key, value, true)
     }
 
-    /// Refuses an attribute of an object.
+    /// Checks an attribute of an object.
     pub fn check_attribute(&self, key: Option<&str>, value: Value<'_>) -> Result<()> {
         self.check_attribute_key(key)?;
         self.check_pair(key, value, false)
     }
 
-    /// Refuses a key, which is that text or no text.
+    /// Checks the key of an attribute; `None` if it is not a text.
     fn check_attribute_key(&self, key: Option<&str>) -> Result<()> {
         match (self.attribute_keys, key) {
             (AttributeKeys::TextsExcept(fields), Some(key)) if fields.contains(&key) => {
@@ -184,17 +183,17 @@ impl Capabilities {
             .map_err(|e| self.refusal(e).within(format_args!("attribute {key:?}")))
     }
 
-    /// Rejects an object's attributes if it cannot represent one of them.
+    /// Checks all attributes of an object.
     pub fn check_attributes(&self, attributes: &Attributes) -> Result<()> {
         attributes.iter().try_for_each(|(key, value)| self.check_attribute(key.as_text(), value))
     }
 
-    /// Rejects attributes of the file if it cannot represent one of them.
+    /// Checks all attributes of the file.
     pub fn check_all_file_attributes(&self, attributes: &Attributes) -> Result<()> {
         attributes.iter().try_for_each(|(key, value)| self.check_file_attribute(key.as_text(), value))
     }
 
-    /// Refuses a format.
+    /// Checks a format.
     pub fn check_format(&self, format: &str) -> Result<()> {
         match self.roles {
             Roles::Only(_) if format != "dense" => {
@@ -204,7 +203,7 @@ impl Capabilities {
         }
     }
 
-    /// Refuses a component of that role.
+    /// Checks the role of a component.
     pub fn check_role(&self, role: &str) -> Result<()> {
         match self.roles {
             Roles::Only(only) if role != only => {
@@ -214,7 +213,7 @@ impl Capabilities {
         }
     }
 
-    /// Rejects an object with this many components.
+    /// Checks the number of components of an object.
     pub fn check_component_count(&self, count: usize) -> Result<()> {
         match self.roles {
             Roles::Only(_) if count != 1 => {
@@ -224,11 +223,11 @@ impl Capabilities {
         }
     }
 
-    /// Refuses a logical type of that name, which is a known one or not.
+    /// Checks the logical type with this name, which may be known or unknown.
     pub fn check_logical(&self, known: Option<Logical>, name: &str) -> Result<()> {
         let represented = match self.logical_types {
             LogicalTypes::Any => true,
-            // Elements of an unknown type are never read or checked there.
+            // The container never reads or checks elements of an unknown type.
             LogicalTypes::Registered(types) => known.is_some_and(|known| types.contains(&known)),
             LogicalTypes::InDtype => known.is_some_and(|t| t.name_in_1_1().is_some()),
             LogicalTypes::None => false,
@@ -246,8 +245,8 @@ mod tests {
     use crate::container::{capabilities, version_to_write};
     use crate::model::manifest::Container;
 
-    /// Every encoding that the table has, in every container that is written: none is refused for want of a
-    /// line here.
+    /// Tests every encoding of the table in every container that is written, so that a new one cannot be
+    /// forgotten here.
     #[test]
     fn an_encoding_is_written_where_its_row_says_and_found_by_its_name() {
         let written = Container::ALL.map(capabilities).into_iter().filter(|to| to.number.is_some());
@@ -271,7 +270,7 @@ mod tests {
                     );
                     assert_eq!(to.knows_encoding(name), has, "{encoding:?}");
                 }
-                // What a copy becomes is an encoding of the container, too.
+                // The encoding of a copy is an encoding of the container, too.
                 let similar = to.similar_encoding(encoding);
                 assert!(similar.is_none_or(|similar| to.encoding(similar) == Some(similar)), "{encoding:?}");
             }

@@ -1,7 +1,7 @@
-//! safetensors: the size of a header, the header (a JSON object), the data.
+//! safetensors: the size of the header, the header (a JSON object), the data.
 //!
-//! The header names each tensor's dtype, shape and place; the places tile the data without holes or overlap,
-//! up to the end of the file. `__metadata__` becomes the attributes of the file.
+//! The header gives each tensor's dtype, shape and position. The tensors fill the data without gaps or
+//! overlap up to the end of the file. `__metadata__` becomes the attributes of the file.
 
 use crate::container::capabilities::{Capabilities, FOREIGN};
 use crate::container::frame::Input;
@@ -21,12 +21,12 @@ use crate::model::value::{
     bytes_to_compare, keys_are_unique, Element, Kind, OwnedValue, Tape, Value, ValueBuilder,
 };
 
-/// The largest header, by the released reader.
+/// The largest header that the official reader accepts.
 pub const MAX_HEADER: u64 = 100_000_000;
-/// The header's size (u64, little-endian), before it.
+/// The size of the field before the header that has the header's size (u64, little-endian).
 const SIZE_BYTES: u64 = 8;
 
-/// Its row.
+/// Its row in the table.
 pub(crate) const ROW: Row = Row {
     capabilities: Capabilities {
         container: Container::Safetensors,
@@ -46,8 +46,8 @@ pub(crate) const ROW: Row = Row {
     canonical: None,
 };
 
-/// Bytes 0 to 8 are a size and byte 8 begins an object. A size of more than 32 bits is taken for something
-/// else.
+/// The first 8 bytes are a size, and byte 8 begins a JSON object. A size of more than 32 bits means another
+/// kind of file.
 fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
     let Some((size, [b'{', ..])) = ends.head.split_first_chunk::<8>() else { return Ok(Detected::Other) };
     let size = u64::from_le_bytes(*size);
@@ -77,8 +77,8 @@ fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
 /// A header ends in blanks, so that the data begins at a multiple of this.
 const ALIGNMENT: u64 = 8;
 
-/// What a conversion to another container would lose of a header: unusual blanks, order and empty metadata,
-/// as the map that docs/formats.md describes.
+/// What a conversion to another container would lose of a header: unusual blanks, the order, and empty
+/// metadata. The map is described in docs/formats.md.
 fn origin(of: &OriginOf<'_>) -> Result<Option<OwnedValue>> {
     let OriginOf { manifest, frame, read, is_whole } = *of;
     if !is_whole {
@@ -119,7 +119,7 @@ fn origin(of: &OriginOf<'_>) -> Result<Option<OwnedValue>> {
     built.map(Some)
 }
 
-/// The number of blanks at the end of a header.
+/// How many blanks are at the end of a header.
 fn blanks(frame: &Frame, read: ReadAt<'_>) -> Result<u64> {
     let (mut chunk, mut count) = ([0; 64], 0);
     let mut at = frame.manifest.end;
@@ -152,7 +152,7 @@ pub fn decode(
     let mut header =
         Header { frame, scan: Scan::new(bytes, "the header", budget)?, budget, data, keys: Keys::default() };
     let (mut scratch, mut is_first, mut has_metadata) = (Vec::new(), true, false);
-    let mut next = 0; // where the bytes of the tensor before end
+    let mut next = 0; // the end of the previous tensor's bytes
     let mut in_order = true;
     header.scan.expect(b'{', "expected the header's object")?;
     while header.scan.another(std::mem::take(&mut is_first), b'}')? {
@@ -194,15 +194,15 @@ struct Header<'a> {
     keys: Keys,
 }
 
-/// The number of an entry among the objects with unknown keys.
+/// The number for entries among the objects with unknown keys.
 const ENTRY: u32 = 0;
-/// Fields of an entry.
+/// The fields of an entry.
 const DTYPE: u8 = 1;
 const SHAPE: u8 = 2;
 const DATA_OFFSETS: u8 = 4;
 
 impl Header<'_> {
-    /// Reads one entry. Returns where its bytes begin and end in the data.
+    /// Reads an entry. Returns the start and end of its bytes in the data.
     #[inline(always)]
     fn tensor(&mut self, manifest: &mut Manifest, name: &[u8]) -> Result<(u64, u64)> {
         let name = add_text(self.budget, manifest, name)?;
@@ -281,8 +281,8 @@ impl Header<'_> {
         Ok((begin, end))
     }
 
-    /// Checks that the shape takes as many bytes as there are between the offsets, if the dtype is known, and
-    /// that these are in the data.
+    /// Checks that the offsets are in the data. If the dtype is known, also checks that the distance between
+    /// them is the size of the shape.
     #[inline(always)]
     fn check_size(&self, shape: &[u64], component: &Component, begin: u64, end: u64) -> Result<()> {
         let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} exceeds 64 bits");
@@ -315,7 +315,7 @@ impl Header<'_> {
         }
     }
 
-    /// The file's attributes, at the end of `tape`; none if they are null.
+    /// Reads the file's attributes and appends them to `tape`; `None` if they are null.
     #[inline(never)]
     fn metadata(&mut self, tape: &mut Tape) -> Result<Option<Position>> {
         if self.scan.take_null() {
@@ -348,7 +348,7 @@ impl Header<'_> {
     }
 }
 
-/// The error of an entry that has only the fields `seen`.
+/// The error for an entry that only has the fields `seen`.
 #[cold]
 fn missing_field(seen: u8) -> Error {
     let missing = match seen {
@@ -359,14 +359,14 @@ fn missing_field(seen: u8) -> Error {
     broken!(Rule::ObjectType, "it has no {missing:?}")
 }
 
-/// Memory for texts with escapes, and for the unknown fields of an entry.
+/// Memory for texts with escapes, and for unknown fields of an entry.
 #[derive(Default)]
 struct Keys {
     scratch: Vec<u8>,
     unknown: PassedKeys,
 }
 
-/// Checks that the last tensor ends where the data does.
+/// Checks that the last tensor ends at the end of the data.
 fn check_end(frame: &Frame, end: u64, limits: &Limits) -> Result<()> {
     let size = frame.data.end.saturating_sub(frame.data.start);
     match size.checked_sub(end) {
@@ -379,7 +379,7 @@ fn check_end(frame: &Frame, end: u64, limits: &Limits) -> Result<()> {
     }
 }
 
-/// Checks that the tensors, which are not in the order of their bytes, tile the data.
+/// Checks that tensors that are not sorted by offset fill the data.
 #[cold]
 fn check_tiles(frame: &Frame, manifest: &Manifest, limits: &Limits, budget: &Budget) -> Result<()> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
@@ -415,10 +415,10 @@ fn typed(logical: Logical) -> (Dtype, LogicalType) {
     (logical.dtype(), LogicalType::Known(logical))
 }
 
-/// Makes the functions from a name to a type and back of one list.
+/// Makes the two functions that map names to types and back, from one list.
 macro_rules! names {
     ($($name:literal = $elements:expr;)*) => {
-        /// The dtype and the logical type of a name.
+        /// The dtype and logical type with this name.
         pub fn dtype_of(name: &[u8]) -> Option<(Dtype, LogicalType)> {
             match name {
                 $($name => Some($elements),)*
@@ -426,7 +426,7 @@ macro_rules! names {
             }
         }
 
-        /// The name of what an element is, if the format has it.
+        /// The name of a type, if the format has it.
         pub fn dtype_name(dtype: Dtype, logical: Option<Logical>) -> Option<&'static str> {
             let wanted = logical.map_or(plain(dtype), typed);
             $(if wanted == $elements {

@@ -1,5 +1,5 @@
-//! The index of a model in shards, as Hugging Face writes it: `{"metadata": {...}, "weight_map": {tensor:
-//! file}}`.
+//! The index of a model with several files, as Hugging Face defines it: `{"metadata": {...}, "weight_map":
+//! {tensor: file}}`.
 
 use super::frame::Limits;
 use super::json::{PassedKeys, Scan};
@@ -10,25 +10,25 @@ use crate::model::manifest::{TextArena, TextId};
 use crate::model::sort::sort_by;
 use std::ops::Range;
 
-/// The number of the index's own object among those with unknown keys.
+/// The number of the index's outer object among the objects with unknown keys.
 const ROOT: u32 = 0;
-/// The longest name of a file.
+/// The longest path of a file.
 const MAX_PATH_SIZE: usize = 4096;
 
-/// Which tensor is in which file.
+/// Says which tensor is in which file.
 #[derive(Debug, Default)]
 pub struct ShardIndex {
     texts: TextArena,
-    /// Names of tensors and their files, sorted by file, then by tensor.
+    /// Pairs of a tensor and its file, sorted by file, then by tensor.
     entries: Vec<(TextId, TextId)>,
     /// The names of all tensors, sorted.
     tensors: Vec<TextId>,
-    /// Where the entries of each file are.
+    /// The positions of each file's entries.
     files: Vec<Range<usize>>,
 }
 
 impl ShardIndex {
-    /// Reads an index. Its `metadata` is a note to people, and what else it has is passed over.
+    /// Reads an index. Its `metadata` is for people; it and everything else is ignored.
     pub fn decode(bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<ShardIndex> {
         let mut index = ShardIndex::default();
         let mut scan = Scan::new(bytes, "the index", budget)?;
@@ -83,7 +83,7 @@ impl ShardIndex {
         Ok(())
     }
 
-    /// Sorts the tensors by file; no name may be there twice.
+    /// Sorts the tensors by file. Fails if a name occurs twice.
     fn group(&mut self, budget: &Budget) -> Result<()> {
         let ShardIndex { texts, entries, tensors, files } = self;
         let text = |id: &TextId| texts.get_bytes(*id);
@@ -104,22 +104,22 @@ impl ShardIndex {
         Ok(())
     }
 
-    /// How many files it names.
+    /// The number of files that it names.
     pub fn file_count(&self) -> usize {
         self.files.len()
     }
 
-    /// The name of a file, in the order of their names: a path that stays in the folder of the index.
+    /// The name of a file, sorted by name. It is a path that stays in the index's folder.
     pub fn file(&self, at: usize) -> &str {
         self.entries_of(at).first().map(|(_, file)| self.texts.get(*file)).unwrap_or_default()
     }
 
-    /// The tensors that a file has to have.
+    /// The tensors that a file must have.
     pub fn tensors(&self, file: usize) -> impl Iterator<Item = &[u8]> {
         self.entries_of(file).iter().map(|(tensor, _)| self.texts.get_bytes(*tensor))
     }
 
-    /// Whether it names a file that lies beside it.
+    /// Whether it names a file in its own folder.
     pub fn has_file(&self, name: &str) -> bool {
         let find = |dot: &[u8]| {
             let order = |file: &Range<usize>| {
@@ -131,7 +131,7 @@ impl ShardIndex {
         find(b"") || find(b"./")
     }
 
-    /// Whether it gives a tensor to any file.
+    /// Whether it gives this tensor to a file.
     pub fn has_tensor(&self, name: &[u8]) -> bool {
         self.tensors.binary_search_by(|tensor| self.texts.get_bytes(*tensor).cmp(name)).is_ok()
     }
@@ -154,8 +154,8 @@ impl ShardIndex {
     }
 }
 
-/// Refuses what leads out of the folder of the index. The text is judged and never what it resolves to:
-/// caches of downloads have links in place of files.
+/// Refuses paths that lead out of the index's folder. Only the text is checked, not what it resolves to,
+/// because caches of downloads have links instead of files.
 fn check_path(path: &[u8]) -> Result<()> {
     let why = match path {
         [] => "is empty",

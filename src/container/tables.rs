@@ -1,4 +1,5 @@
-//! Tables of a manifest that grow by doubling, charged to a budget before memory is asked for.
+//! Tables of a manifest that double their size when they grow. Memory is charged to a budget before it is
+//! allocated.
 
 use crate::error::{try_format, Result};
 use crate::memory::{bytes_of, Budget, HugeVec};
@@ -6,11 +7,11 @@ use crate::model::component::Layout;
 use crate::model::manifest::{Manifest, Position, RareNames, TextArena, TextId};
 use std::fmt::Display;
 
-/// The least that a table grows by.
+/// The least number of entries by which a table grows.
 const MIN_GROWTH: usize = 64;
 
-/// Charges the memory of a table that grows from `capacity` entries. Old and new table exist while one is
-/// copied to the other.
+/// Charges the memory of a table that grows from `capacity` entries. The old and the new table both exist
+/// while one is copied to the other.
 #[cold]
 fn growing<T>(
     budget: &Budget,
@@ -39,8 +40,8 @@ pub fn add<T: Copy>(budget: &Budget, table: &mut HugeVec<T>, entry: T) -> Result
     table.push(entry)
 }
 
-/// Makes room for as many entries as are claimed, unless that is more than opening may take: then it grows as
-/// they come.
+/// Reserves memory for the claimed number of entries, unless opening may not take that much: then the table
+/// grows as entries come.
 pub fn expect<T: Copy>(budget: &Budget, table: &mut HugeVec<T>, claimed: u64) -> Result<()> {
     match usize::try_from(claimed) {
         Ok(claimed) if budget.has(bytes_of::<T>(claimed)) => {
@@ -68,20 +69,20 @@ pub fn extend(budget: &Budget, table: &mut Vec<u8>, bytes: &[u8]) -> Result<()> 
         let capacity = table.capacity();
         let free = capacity.saturating_sub(table.len());
         growing::<u8>(budget, "texts", capacity, bytes.len(), |more| {
-            Ok(table.try_reserve_exact(free.saturating_add(more))?) // as much as is charged
+            Ok(table.try_reserve_exact(free.saturating_add(more))?) // exactly as much as was charged
         })?;
     }
     table.extend_from_slice(bytes);
     Ok(())
 }
 
-/// Keeps a text.
+/// Stores a text.
 #[inline(always)]
 pub fn add_text(budget: &Budget, manifest: &mut Manifest, text: &[u8]) -> Result<TextId> {
     add_to(budget, &mut manifest.texts, text)
 }
 
-/// Keeps a text in an arena.
+/// Stores a text in an arena.
 #[inline(always)]
 pub fn add_to(budget: &Budget, texts: &mut TextArena, text: &[u8]) -> Result<TextId> {
     let size = text.len().saturating_add(1);
@@ -92,7 +93,7 @@ pub fn add_to(budget: &Budget, texts: &mut TextArena, text: &[u8]) -> Result<Tex
     texts.add_bytes(text)
 }
 
-/// Keeps the less usual texts of a component and where its elements are.
+/// Stores the rare texts of a component and the positions of its elements.
 pub fn add_layout(
     budget: &Budget,
     manifest: &mut Manifest,
@@ -107,7 +108,7 @@ pub fn add_layout(
     Ok(Some(at))
 }
 
-/// The name of a type or an encoding that is not read, which `text` shows.
+/// Stores the name of a type or encoding that is not read. `text` formats it.
 pub fn add_name(budget: &Budget, manifest: &mut Manifest, text: impl Display) -> Result<TextId> {
     add_text(budget, manifest, try_format(format_args!("{text}"))?.as_bytes())
 }

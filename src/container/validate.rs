@@ -1,7 +1,7 @@
-//! The rules that all versions share: where components may stand and how large they must be.
+//! The rules that all versions share: where components may be, and how large they must be.
 //!
-//! Only the manifest and the file's size are looked at. What the bytes hold (sparse structure,
-//! digests, bool bytes) is for the views and for verification.
+//! These checks only use the manifest and the file's size. Views and verification check the contents: sparse
+//! structure, digests, bools.
 
 use super::capabilities::{Capabilities, SharedBytes};
 use super::frame::Frame;
@@ -11,13 +11,13 @@ use crate::model::manifest::{element_count, Component, Encoding, Format, Manifes
 use crate::model::sort::{find_duplicate, sort};
 use std::ops::Deref;
 
-/// A manifest that keeps every rule which it can show without data. Made by `validate`, or by a container
+/// A manifest that follows every rule that can be checked without data. `validate` makes it, or a container
 /// that checks its own rules. The default is for a model without files.
 #[derive(Debug, Default)]
 pub struct Validated(Manifest);
 
 impl Validated {
-    /// One that its container's own rules were checked of.
+    /// A manifest that was checked by its container's own rules.
     pub(super) fn by_own_rules(manifest: Manifest) -> Validated {
         Validated(manifest)
     }
@@ -32,12 +32,12 @@ impl Validated {
         self.0
     }
 
-    /// The components, for marks that no rule looks at.
+    /// The components, to set marks that no rule depends on.
     pub(crate) fn components_mut(&mut self) -> &mut [Component] {
         &mut self.0.components
     }
 
-    /// Reserves memory for the objects that [`Validated::append`] adds from those manifests.
+    /// Reserves memory for the objects that [`Validated::append`] adds from these manifests.
     pub(crate) fn reserve_for<'m>(
         &mut self,
         parts: impl Iterator<Item = &'m Validated> + Clone,
@@ -45,7 +45,7 @@ impl Validated {
         self.0.reserve_for(parts.map(|part| &part.0))
     }
 
-    /// Adds the visible objects of another file; each keeps the rules of the file that it comes from.
+    /// Adds the visible objects of another file. They were checked with that file.
     pub(crate) fn append(
         &mut self,
         part: &Validated,
@@ -64,7 +64,7 @@ impl Deref for Validated {
     }
 }
 
-/// Checks every object and fills in the decoded sizes that follow from shapes.
+/// Checks every object, and sets the decoded sizes that follow from shapes.
 pub fn validate(mut manifest: Manifest, frame: &Frame, capabilities: &Capabilities) -> Result<Validated> {
     let rules = Rules { frame, capabilities };
     let mut components = std::mem::take(&mut manifest.components);
@@ -85,24 +85,24 @@ pub fn validate(mut manifest: Manifest, frame: &Frame, capabilities: &Capabiliti
     }
     manifest.components = components;
     if !in_order && !capabilities.has_views() {
-        check_overlaps(&manifest, capabilities)?; // writers put blobs in order: then there is nothing to sort
+        // Writers sort blobs by offset, so usually nothing has to be sorted.
+        check_overlaps(&manifest, capabilities)?;
     }
     Ok(Validated(manifest))
 }
 
-/// What the file is.
+/// The properties of the file that the rules need.
 struct Rules<'a> {
     frame: &'a Frame,
     capabilities: &'a Capabilities,
 }
 
-/// The role "data", by which nearly all components go.
+/// The role "data", which almost all components have.
 #[derive(Clone, Copy)]
 struct Data(Option<TextId>);
 
 impl Data {
-    /// Whether a component has it. One text is kept of a role, nearly always, so that there is nothing to
-    /// compare.
+    /// Whether a component has this role. A role is almost always stored once, so no text has to be compared.
     #[inline(always)]
     fn is(self, manifest: &Manifest, c: &Component) -> bool {
         self.0 == Some(c.role) || manifest.texts.get_bytes(c.role) == b"data"
@@ -118,7 +118,8 @@ fn check_object(
     data: Data,
 ) -> Result<()> {
     let is_dense = object.format == Format::Dense;
-    let is_only_data = is_dense && matches!(&*parts, [only] if data.is(manifest, only)); // as nearly all are
+    // True for almost all objects.
+    let is_only_data = is_dense && matches!(&*parts, [only] if data.is(manifest, only));
     if !is_only_data {
         check_roles(manifest, object, parts)?;
     }
@@ -159,7 +160,7 @@ fn check_roles(manifest: &Manifest, object: &Object, parts: &[Component]) -> Res
     }
 }
 
-/// `dense` is the object that it is the data of, if that is dense.
+/// Checks a component. `dense` is its object, if it is the data of a dense object.
 #[inline(always)]
 fn check_component(
     manifest: &Manifest,
@@ -192,7 +193,7 @@ fn check_component(
     dense.map_or(Ok(()), |object| check_dense_size(manifest.shape(object), c))
 }
 
-/// Checks that all elements are within the decoded bytes.
+/// Checks that all elements are in the decoded bytes.
 #[cold]
 fn check_layout(manifest: &Manifest, object: Option<&Object>, c: &Component, layout: &Layout) -> Result<()> {
     let Layout { decoded_size, start, .. } = *layout;
@@ -288,7 +289,7 @@ fn check_dense_size(shape: &[u64], c: &mut Component) -> Result<()> {
     }
 }
 
-/// Refuses two components that share bytes, unless they may be the same and are.
+/// Refuses two components that share bytes, unless identical ranges are allowed and they are identical.
 fn check_overlaps(manifest: &Manifest, capabilities: &Capabilities) -> Result<()> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     ranges.try_reserve_exact(manifest.components.len())?;
@@ -317,7 +318,7 @@ fn check_overlaps(manifest: &Manifest, capabilities: &Capabilities) -> Result<()
     }
 }
 
-/// The first component at a range, by its object and role, for a message.
+/// The first component with this range, by object and role, for a message.
 struct ComponentAt<'a>(&'a Manifest, (u64, u64));
 
 impl std::fmt::Display for ComponentAt<'_> {

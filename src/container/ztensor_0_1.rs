@@ -1,10 +1,10 @@
-//! 0.1: an index of tensors behind their bytes; the magic at the front and the index's size (u64,
+//! zTensor 0.1: an index of tensors after their bytes. The magic is at the start, and the index's size (u64,
 //! little-endian) at the end.
 //!
-//! The index is an array of maps. There are no components and no formats; dtypes have their old names, and a
-//! tensor may have a byte order (0.1 sections 3.3 and 4). A tensor becomes an object of one component,
-//! `data`. Fields that the spec does not name are the object's attributes. A `layout` that is not dense is a
-//! format of that name.
+//! The index is an array of maps. There are no components and no formats. Dtypes have their old names, and a
+//! tensor may have a byte order (0.1 sections 3.3 and 4). A tensor becomes an object with one component,
+//! `data`. Fields that the specification does not define become attributes of the object. A `layout` other
+//! than dense becomes a format with that name.
 
 use crate::container::capabilities::{
     no_layout, no_rule, AttributeKeys, Capabilities, Encodings, IndexDtypes, LogicalTypes, Roles,
@@ -25,7 +25,7 @@ use crate::model::manifest::{
 };
 use crate::model::value::Value;
 
-/// What it can represent.
+/// Its capabilities.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     container: Container::V0_1,
     number: Some(100),
@@ -64,7 +64,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     write_rules: &NO_RULES,
 };
 
-/// Its row.
+/// Its row in the table.
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: Some(detect),
@@ -89,7 +89,7 @@ pub(crate) const ROW: Row = Row {
 /// First bytes.
 pub(crate) const MAGIC: &[u8; 8] = b"ZTEN0001";
 
-/// Bytes behind the manifest.
+/// The size of the footer after the manifest.
 pub(crate) const FOOTER_SIZE: u64 = 8;
 
 /// Appends the footer.
@@ -100,13 +100,13 @@ fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// The frame of a file that is written, whose manifest begins at `start`.
+/// The frame of a written file whose manifest begins at `start`.
 fn frame_of(start: u64, manifest: &[u8], to: &Capabilities) -> Frame {
     let end = start.saturating_add(manifest.len() as u64);
     Frame::with_data_first(to.container, start..end, end.saturating_add(FOOTER_SIZE))
 }
 
-/// Where the manifest is, by the last bytes of a file that begins with the magic.
+/// Finds the manifest of a file that begins with the magic, from its last bytes.
 fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
     if !ends.head.starts_with(MAGIC) {
         return Ok(Detected::Other);
@@ -135,11 +135,11 @@ fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
 /// The role that a 0.1 tensor's bytes get.
 pub(crate) const ROLE: &str = "data";
 
-/// Names that a custom field cannot have.
+/// Names that an additional field cannot have.
 pub(crate) const FIELDS: [&str; 9] =
     ["name", "offset", "size", "dtype", "shape", "encoding", "layout", "data_endianness", "checksum"];
 
-/// Encodes a whole index.
+/// Encodes the whole index.
 pub fn encode_manifest(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     encode_head(manifest, to, out)?;
     manifest.objects.iter().try_for_each(|object| encode_object(manifest, object, to, out))
@@ -153,7 +153,8 @@ fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Res
     put::array(out, manifest.objects.len() as u64)
 }
 
-/// Encodes one tensor, its fields in the order of the releases. Refuses what 0.1 cannot represent.
+/// Encodes a tensor, with its fields in the order that released versions use. Fails if 0.1 cannot represent
+/// it.
 fn encode_object(manifest: &Manifest, object: &Object, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     let name = manifest.texts.get(object.name);
     encode_tensor(manifest, object, to, out).map_err(|e| e.within(format_args!("object {name:?}")))
@@ -170,7 +171,7 @@ fn encode_tensor(manifest: &Manifest, object: &Object, to: &Capabilities, out: &
     };
     let custom = manifest.object_attributes(object).unwrap_or(Value::EMPTY_MAP);
     let digest = manifest.digest(component);
-    put::open_map(out)?; // the releases' maps are of indefinite length
+    put::open_map(out)?; // released versions write maps of indefinite length
     put::text(out, "name")?;
     put::text(out, manifest.texts.get(object.name))?;
     put::text(out, "offset")?;
@@ -203,7 +204,7 @@ fn encode_tensor(manifest: &Manifest, object: &Object, to: &Capabilities, out: &
     put::end(out)
 }
 
-// Keys, packed in 8 bytes. A longer key is compared by all of its bytes, too.
+// Keys, packed in 8 bytes. For a longer key, all of its bytes are compared, too.
 const NAME: u64 = packed(b"name");
 const OFFSET: u64 = packed(b"offset");
 const SIZE: u64 = packed(b"size");
@@ -226,7 +227,7 @@ pub fn decode(
     d.manifest.container = Some(Container::V0_1);
     d.manifest.version_text = Some(d.push_text("0.1.0")?);
     if bytes.is_empty() {
-        return Ok(d.manifest); // 16 bytes, index size 0: empty to the 0.1 readers
+        return Ok(d.manifest); // a file of 16 bytes with index size 0 is empty for readers of 0.1
     }
     let mut left = match d.cursor.head()? {
         Head::Array(left) => left,
@@ -247,7 +248,7 @@ pub fn decode(
     d.end()
 }
 
-/// The fields of a tensor that the spec names.
+/// The fields of a tensor that the specification defines.
 #[derive(Default)]
 struct Fields {
     name: Option<TextId>,
@@ -262,7 +263,7 @@ struct Fields {
     sparse: bool,
 }
 
-/// Reads the map that defines a tensor. Fields that the spec does not name are put to `keys`.
+/// Reads the map that defines a tensor. Other fields are added to `keys`.
 fn fields(d: &mut Decoder<'_>, keys: &mut SeenKeys) -> Result<Fields> {
     let mut f = Fields::default();
     let mut left = d.map(Rule::ObjectType, "its definition")?;
@@ -343,7 +344,7 @@ fn fields(d: &mut Decoder<'_>, keys: &mut SeenKeys) -> Result<Fields> {
     Ok(f)
 }
 
-/// Reads a tensor into an object of one component.
+/// Reads a tensor into an object with one component.
 fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     let mut keys = SeenKeys::default();
     let f = fields(d, &mut keys)?;

@@ -1,5 +1,5 @@
-//! Where a reader of CBOR is in its input: heads, texts and byte strings, and whole items, which are made
-//! into values, or stepped over by their heads.
+//! A cursor in CBOR input. It reads heads, texts, byte strings and whole items. Items become values, or are
+//! skipped by their heads.
 
 use crate::error::{broken, Result, Rule};
 use crate::memory::Budget;
@@ -7,24 +7,24 @@ use crate::model::manifest::Position;
 use crate::model::value::{self, Element, Kind, OwnedValue, Tape, ValueBuilder, MAX_DEPTH};
 use std::borrow::Cow;
 
-/// One item's head (RFC 7049 section 2.1).
+/// The head of an item (RFC 7049 section 2.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Head {
     /// Major type 0.
     Unsigned(u64),
     /// Major type 1: the integer -1 - n.
     Negative(u64),
-    /// Major type 2; no length means chunks follow.
+    /// Major type 2. `None`: chunks follow.
     Bytes(Option<u64>),
-    /// Major type 3; no length means chunks follow.
+    /// Major type 3. `None`: chunks follow.
     Text(Option<u64>),
-    /// Major type 4; no length means until a break.
+    /// Major type 4. `None`: items follow until a break.
     Array(Option<u64>),
-    /// Major type 5; no length means until a break.
+    /// Major type 5. `None`: pairs follow until a break.
     Map(Option<u64>),
     /// Major type 6.
     Tag(u64),
-    /// Major type 7: false, true, null, undefined and the unassigned ones.
+    /// Major type 7: false, true, null, undefined and unassigned values.
     Simple(u8),
     /// Major type 7: half, single and double precision.
     Float(f64),
@@ -32,7 +32,8 @@ pub enum Head {
     Break,
 }
 
-/// Bytes of memory for each byte of a string that comes in chunks: what is joined grows, and is copied.
+/// The memory for each byte of a string in chunks, in bytes. Joining chunks makes the memory grow, which
+/// copies it.
 const PER_CHUNK: u64 = 4;
 
 pub(super) const FALSE: u8 = 20;
@@ -43,7 +44,7 @@ impl Head {
     /// `null`.
     pub const NULL: Head = Head::Simple(NULL);
 
-    /// What to call it in a message.
+    /// The kind of the item, for a message.
     pub fn kind(&self) -> &'static str {
         match self {
             Head::Unsigned(_) => "an unsigned integer",
@@ -62,66 +63,66 @@ impl Head {
     }
 }
 
-/// A place in the input. Offsets in messages count from the start of the file.
+/// A position in the input. Offsets in messages count from the start of the file.
 #[derive(Clone)]
 pub struct Cursor<'a> {
     pub(super) rest: &'a [u8],
     size: usize,
     base: u64,
-    /// What memory is charged to, unless there may be any amount.
+    /// The budget that memory is charged to; `None` for no limit.
     pub(super) budget: Option<&'a Budget>,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the start of `input`, which begins `base` bytes into the file.
+    /// A cursor at the start of `input`, which begins at offset `base` of the file.
     pub fn new(input: &'a [u8], base: u64) -> Self {
         Cursor { rest: input, size: input.len(), base, budget: None }
     }
 
-    /// This cursor, with memory charged to `budget`.
+    /// The same cursor, charging memory to `budget`.
     pub fn within(self, budget: &'a Budget) -> Self {
         Cursor { budget: Some(budget), ..self }
     }
 
-    /// Counts memory that is about to be asked for.
+    /// Charges memory before it is allocated.
     pub(super) fn charge(&self, bytes: u64, what: &str) -> Result<()> {
         self.budget.map_or(Ok(()), |budget| budget.charge(bytes, what))
     }
 
-    /// Counts memory that was given back.
+    /// Returns memory that was freed to the budget.
     pub(super) fn give_back(&self, bytes: u64) {
         if let Some(budget) = self.budget {
             budget.give_back(bytes);
         }
     }
 
-    /// Whether this many bytes of memory may be allocated.
+    /// Whether the budget allows this much memory.
     pub(super) fn has(&self, bytes: u64) -> bool {
         self.budget.is_none_or(|budget| budget.has(bytes))
     }
 
-    /// Bytes consumed so far.
+    /// How many bytes were consumed.
     pub fn position(&self) -> usize {
         self.size.saturating_sub(self.rest.len())
     }
 
-    /// The bytes from where `earlier` is, a cursor of the same input, up to here.
+    /// The bytes from `earlier`, a cursor in the same input, to here.
     pub fn since(&self, earlier: &Cursor<'a>) -> &'a [u8] {
         let consumed = earlier.rest.len().saturating_sub(self.rest.len());
         earlier.rest.get(..consumed).unwrap_or_default()
     }
 
-    /// Offset in the file of the next byte.
+    /// The offset of the next byte in the file.
     pub fn file_offset(&self) -> u64 {
         self.base.saturating_add(self.position() as u64)
     }
 
-    /// What is left.
+    /// The remaining bytes.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Bytes that are left.
+    /// How many bytes remain.
     pub fn remaining(&self) -> usize {
         self.rest.len()
     }
@@ -140,7 +141,7 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    /// Steps over `bytes` if they come next; says whether they do.
+    /// Consumes `bytes` if they come next. Returns whether they did.
     pub fn take_if(&mut self, bytes: &[u8]) -> bool {
         let rest = self.rest.strip_prefix(bytes);
         self.rest = rest.unwrap_or(self.rest);
@@ -171,12 +172,12 @@ impl<'a> Cursor<'a> {
         self.rest.first().is_some_and(|initial| initial >> 5 == 3)
     }
 
-    /// The next item's head, without consuming it.
+    /// The head of the next item, without consuming it.
     pub fn peek(&self) -> Result<Head> {
         self.clone().head()
     }
 
-    /// The next item's head.
+    /// Consumes the head of the next item.
     #[inline]
     pub fn head(&mut self) -> Result<Head> {
         let [initial] = self.fixed::<1>()?;
@@ -221,7 +222,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The bytes just consumed, as text.
+    /// The bytes that were just consumed, as text.
     pub fn utf8<'b>(&self, bytes: &'b [u8]) -> Result<&'b str> {
         std::str::from_utf8(bytes).map_err(|e| {
             let end = self.file_offset();
@@ -234,7 +235,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// The text behind its head; borrowed from the input unless it comes in chunks.
+    /// The text after its head. It is borrowed from the input unless it comes in chunks.
     #[inline]
     pub fn text_body(&mut self, length: Option<u64>) -> Result<Cow<'a, str>> {
         if let Some(length) = length {
@@ -257,7 +258,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The byte string behind its head, likewise.
+    /// The byte string after its head. It is borrowed from the input unless it comes in chunks.
     pub(super) fn bytes_body(&mut self, length: Option<u64>) -> Result<Cow<'a, [u8]>> {
         if let Some(length) = length {
             return self.take(length).map(Cow::Borrowed);
@@ -277,7 +278,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether another element follows in an array or map with `left` elements left.
+    /// Whether an array or map has another element, if `left` elements are left.
     #[inline]
     pub fn another(&mut self, left: &mut Option<u64>) -> Result<bool> {
         match left {
@@ -296,8 +297,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Estimates how many more items follow the `so_far` items that were read. It assumes that the rest of
-    /// the input is similar, or doubles the count while that says little. At least `least`.
+    /// Estimates how many items will follow after `so_far` were read: at least `least`. Assumes that the rest
+    /// of the input is similar; if too little was read to tell, doubles the count.
     #[cold]
     pub fn estimate_remaining(&self, so_far: usize, least: usize) -> usize {
         let (read, rest) = (self.position(), self.remaining());
@@ -308,27 +309,27 @@ impl<'a> Cursor<'a> {
         projected.saturating_add(projected.max(so_far) / 16).max(least)
     }
 
-    /// How many elements of at least `each` bytes the rest of the input can hold, of `claimed` ones.
+    /// How many of the `claimed` elements fit in the rest of the input, if each takes at least `each` bytes.
     pub fn plausible(&self, claimed: Option<u64>, each: usize) -> usize {
         let most = self.remaining().checked_div(each).unwrap_or(0);
         claimed.map_or(0, |n| usize::try_from(n).unwrap_or(usize::MAX).min(most))
     }
 }
 
-/// A container whose items are still to come.
+/// An array or map whose items are still to come.
 #[derive(Clone, Copy, Default)]
 struct Open {
-    /// How many; none until a break.
+    /// How many items remain; `None` until a break.
     left: Option<u64>,
-    /// Whether it is a map that has a key without its value.
+    /// Whether it is a map whose last key has no value yet.
     is_at_value: bool,
     is_map: bool,
 }
 
 impl Cursor<'_> {
-    /// Steps over the next item, which is found to be well-formed; texts and keys are not looked at.
+    /// Skips the next item after checking that it is well-formed. Does not check UTF-8 and duplicate keys.
     pub fn skip_well_formed(&mut self) -> Result<()> {
-        // Most are short, and then need none of the places below, which are cleared first.
+        // Most items are short texts. They do not need the stack below, which would have to be cleared first.
         if self.try_text().is_some() {
             return Ok(());
         }
@@ -371,7 +372,7 @@ impl Cursor<'_> {
                 }
                 _ => {}
             }
-            // The item counts for the array or map around it, which may be complete by that.
+            // The item counts for the array or map that has it, which may be complete now.
             loop {
                 let Some(around) = depth.checked_sub(1) else { return Ok(()) };
                 let Some(place) = open.get_mut(around) else { return Err(self.too_deep()) };
@@ -385,7 +386,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// The chunks of a text or a byte string of indefinite length.
+    /// Skips the chunks of a text or byte string of indefinite length.
     fn skip_chunks(&mut self, string: Head) -> Result<()> {
         loop {
             let chunk = match (self.head()?, string) {
@@ -403,13 +404,13 @@ impl Cursor<'_> {
 }
 
 impl Cursor<'_> {
-    /// The next item whole. It is checked to be well-formed, valid UTF-8, at most `MAX_DEPTH`
-    /// deep, and without duplicate keys.
+    /// Reads the next item. Checks that it is well-formed, valid UTF-8, at most `MAX_DEPTH` deep, and without
+    /// duplicate keys.
     pub fn value(&mut self) -> Result<OwnedValue> {
         OwnedValue::build(|to| self.put_value(to))
     }
 
-    /// The next item, appended to `tape`, whose memory is charged.
+    /// Reads the next item and appends it to `tape`, whose memory is charged.
     pub fn value_to(&mut self, tape: &mut Tape) -> Result<Position> {
         let mut builder = ValueBuilder::new(tape).within(self.budget);
         self.put_value(&mut builder)?;
@@ -420,7 +421,7 @@ impl Cursor<'_> {
         loop {
             match self.try_text() {
                 Some(text) if to.text_if_utf8(text)? => {}
-                Some(text) => return self.utf8(text).map(drop), // which says where it is not
+                Some(text) => return self.utf8(text).map(drop), // the error gives the position
                 None => self.put_head(to)?,
             }
             while to.left() == Some(0) {
@@ -432,7 +433,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// The next item, or where an array, a map or a tagged item begins or ends.
+    /// Reads the next item, or the start or end of an array, map or tagged item.
     #[inline(always)]
     fn put_head(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
         match self.head()? {
@@ -474,7 +475,7 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// Steps over the next item; checks the same as [`Cursor::value`].
+    /// Skips the next item. Checks the same as [`Cursor::value`].
     pub fn skip(&mut self) -> Result<()> {
         match self.peek()? {
             Head::Array(_) | Head::Map(_) | Head::Tag(_) | Head::Bytes(None) => {

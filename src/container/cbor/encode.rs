@@ -1,12 +1,12 @@
-//! CBOR in its deterministic form: definite lengths, shortest heads, shortest floats (RFC 7049 section 3.9).
-//! Map keys keep their given order, or are sorted if a container requires it.
+//! Encodes CBOR in deterministic form: definite lengths, shortest heads, shortest floats (RFC 7049 section
+//! 3.9). Map keys keep their order, or are sorted if a container requires it.
 
 use super::cursor::{FALSE, NULL, TRUE};
 use crate::error::{fail, Result};
 use crate::model::sort::sort_by;
 use crate::model::value::{Kind, Value};
 
-/// Appends one head in its shortest form. Floats and simple values have their own functions.
+/// Appends a head in its shortest form. There are separate functions for floats and simple values.
 #[inline(always)]
 fn head(out: &mut Vec<u8>, major: u8, argument: u64) -> Result<()> {
     let initial = major << 5;
@@ -37,7 +37,7 @@ fn long_head(out: &mut Vec<u8>, initial: u8, argument: u64) -> Result<()> {
     Ok(())
 }
 
-/// Appends what is encoded already.
+/// Appends bytes that are already encoded.
 pub fn encoded(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     out.try_reserve(bytes.len())?;
     out.extend_from_slice(bytes);
@@ -54,7 +54,7 @@ pub fn text(out: &mut Vec<u8>, text: &str) -> Result<()> {
     utf8(out, text.as_bytes())
 }
 
-/// Appends a short text that is known when this is compiled: it becomes a few stores where it is called.
+/// Appends a short text that is known at compile time. It is inlined as a few stores.
 #[inline(always)]
 pub fn key(out: &mut Vec<u8>, text: &'static str) -> Result<()> {
     match u8::try_from(text.len()) {
@@ -68,7 +68,7 @@ pub fn key(out: &mut Vec<u8>, text: &'static str) -> Result<()> {
     }
 }
 
-/// Appends bytes that were found to be UTF-8.
+/// Appends bytes that are known to be UTF-8.
 pub fn utf8(out: &mut Vec<u8>, text: &[u8]) -> Result<()> {
     head(out, 3, text.len() as u64)?;
     out.try_reserve(text.len())?;
@@ -86,21 +86,21 @@ pub fn map(out: &mut Vec<u8>, count: u64) -> Result<()> {
     head(out, 5, count)
 }
 
-/// Appends the head of a map of indefinite length; [`end`] ends it.
+/// Appends the head of a map of indefinite length. [`end`] closes it.
 pub fn open_map(out: &mut Vec<u8>) -> Result<()> {
     out.try_reserve(1)?;
     out.push(0xbf);
     Ok(())
 }
 
-/// Ends an indefinite length.
+/// Closes an array or map of indefinite length.
 pub fn end(out: &mut Vec<u8>) -> Result<()> {
     out.try_reserve(1)?;
     out.push(0xff);
     Ok(())
 }
 
-/// Appends a float in the shortest form that loses nothing (RFC 7049 section 3.9).
+/// Appends a float in the shortest exact form (RFC 7049 section 3.9).
 fn float(out: &mut Vec<u8>, value: f64) -> Result<()> {
     out.try_reserve(9)?;
     let half = half::f16::from_f64(value);
@@ -119,8 +119,9 @@ fn float(out: &mut Vec<u8>, value: f64) -> Result<()> {
     Ok(())
 }
 
-/// Appends a NaN with its payload: two different keys of a map must not become equal. If widening would
-/// change it (it differs in its last bits, or signals), its bits are written unchanged.
+/// Appends a NaN with its payload, because two different keys of a map must not become equal. If a shorter
+/// form would change the NaN (it uses the lowest bits, or it is a signalling NaN), its bits are written
+/// unchanged.
 fn nan(out: &mut Vec<u8>, bits: u64) {
     const QUIET: u64 = 1 << 51;
     let kept = (bits >> 63) << 15 | 0x7c00 | (bits >> 42 & 0x3ff);
@@ -136,20 +137,19 @@ fn nan(out: &mut Vec<u8>, bits: u64) {
     }
 }
 
-/// The nearest single; whether it is the same number is the caller's question.
+/// The nearest single. The caller checks whether it is the same number.
 #[allow(clippy::cast_possible_truncation, reason = "the caller compares the result with the argument")]
 fn narrow(value: f64) -> f32 {
     value as f32
 }
 
-/// Appends a whole value; maps keep their order. The depth of a [`Value`] is bounded, so this recursion is
+/// Appends a whole value. Maps keep their order. The depth of a [`Value`] is limited, so the recursion is,
 /// too.
 pub fn value(out: &mut Vec<u8>, item: Value<'_>) -> Result<()> {
     put_value(out, item, false)
 }
 
-/// Appends a whole value in the one form that RFC 8949 section 4.2.1 has for it: keys in the order of their
-/// bytes, one NaN.
+/// Appends a whole value in the form of RFC 8949 section 4.2.1: keys sorted by their bytes, and a single NaN.
 pub fn sorted_value(out: &mut Vec<u8>, item: Value<'_>) -> Result<()> {
     put_value(out, item, true)
 }
@@ -195,48 +195,48 @@ fn put_value(out: &mut Vec<u8>, item: Value<'_>, sorted: bool) -> Result<()> {
     }
 }
 
-/// A map whose pairs come in any order and are written in the byte order of their keys.
+/// A map whose pairs are added in any order and written in the order of their keys' bytes.
 pub struct SortedMap {
     bytes: Vec<u8>,
-    /// Where each pair begins and ends, and in between where its value begins.
+    /// For each pair: its start, the start of its value, and its end.
     pairs: Vec<(usize, usize, usize)>,
     start: usize,
     value: usize,
 }
 
 impl SortedMap {
-    /// A map of about this many pairs.
+    /// An empty map with memory for about `count` pairs.
     pub fn new(count: usize) -> Result<SortedMap> {
         let mut pairs = Vec::new();
         pairs.try_reserve(count)?;
         Ok(SortedMap { bytes: Vec::new(), pairs, start: 0, value: 0 })
     }
 
-    /// Where the next key is put.
+    /// The buffer to which the next key is written.
     pub fn key(&mut self) -> &mut Vec<u8> {
         self.start = self.bytes.len();
         &mut self.bytes
     }
 
-    /// The place of its value, once the key is written.
+    /// The buffer to which the value is written, after the key.
     pub fn value(&mut self) -> &mut Vec<u8> {
         self.value = self.bytes.len();
         &mut self.bytes
     }
 
-    /// Key and value are written.
+    /// Ends a pair, after its key and value.
     pub fn end_pair(&mut self) -> Result<()> {
         self.pairs.try_reserve(1)?;
         self.pairs.push((self.start, self.value, self.bytes.len()));
         Ok(())
     }
 
-    /// Whether there is no pair.
+    /// Whether the map has no pairs.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
 
-    /// Appends the map; a duplicate key is an error.
+    /// Appends the map. A duplicate key is an error.
     pub fn put(mut self, out: &mut Vec<u8>) -> Result<()> {
         let bytes = &self.bytes;
         let key = |&(start, value, _): &(usize, usize, usize)| bytes.get(start..value).unwrap_or_default();

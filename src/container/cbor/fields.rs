@@ -1,4 +1,4 @@
-//! What the codecs share: pulling typed fields out of CBOR maps into the flat manifest tables.
+//! Reads typed fields of CBOR maps into the tables of a manifest. All `.zt` containers use it.
 
 use super::cursor::{Cursor, Head};
 use super::fast_path::packed;
@@ -11,23 +11,23 @@ use crate::model::manifest::{table_position, Manifest, Position, TextId};
 use crate::model::value::{self, Attributes, Tape, Value};
 use std::borrow::Cow;
 
-/// A manifest that is being read.
+/// Reads a manifest.
 pub struct Decoder<'a> {
-    /// Where we are.
+    /// The current position.
     pub cursor: Cursor<'a>,
-    /// What has been read.
+    /// What was read so far.
     pub manifest: Manifest,
-    /// Short roles that were met, by their words.
+    /// Short roles that were read, by their [`packed`].
     roles: Vec<(u64, TextId)>,
-    /// Shapes that were met.
+    /// Shapes that were read.
     shapes: ShapeInterner,
-    /// Attributes of objects that were met.
+    /// Attribute maps of objects that were read.
     maps: MapInterner<'a>,
 }
 
 /// The key of a map's pair.
 pub struct MapKey<'a> {
-    /// Its [`packed`]: all of a key of up to seven bytes, and not quite all of a longer one.
+    /// The [`packed`] of the key. It identifies a key of at most seven bytes, but not a longer one.
     pub packed: u64,
     text: Cow<'a, [u8]>,
 }
@@ -41,16 +41,16 @@ impl std::ops::Deref for MapKey<'_> {
     }
 }
 
-/// The keys of one map so far: known ones as bits, unknown ones as bytes.
+/// The keys of a map so far: known keys as bits, unknown keys as bytes.
 #[derive(Default)]
 pub struct SeenKeys {
     known: u32,
-    /// Most maps have none.
+    /// `None` for most maps.
     unknown: Option<Attributes>,
 }
 
 impl SeenKeys {
-    /// Notes a known key; a second time is an error.
+    /// Records a known key. Fails if it was there before.
     #[inline(always)]
     pub fn once(&mut self, bit: u32, key: &[u8]) -> Result<()> {
         if self.has(bit) {
@@ -60,13 +60,13 @@ impl SeenKeys {
         Ok(())
     }
 
-    /// Whether the known key was met.
+    /// Whether the known key was there.
     #[inline]
     pub fn has(&self, bit: u32) -> bool {
         self.known & 1u32.checked_shl(bit).unwrap_or(0) != 0
     }
 
-    /// Keeps an unknown key with what `read` makes of what stands under it.
+    /// Records an unknown key, and the value that `read` reads for it.
     #[inline(never)]
     pub fn push_unknown(
         &mut self,
@@ -77,7 +77,7 @@ impl SeenKeys {
         self.unknown.get_or_insert_default().push_read(key, cursor.budget, read)
     }
 
-    /// The unknown ones were only kept to be compared.
+    /// Drops the unknown keys, which were only kept to find duplicates.
     #[inline(always)]
     pub fn end(self, cursor: &Cursor<'_>) -> Result<()> {
         if self.unknown.is_some() {
@@ -87,7 +87,7 @@ impl SeenKeys {
         Ok(())
     }
 
-    /// The unknown ones, now checked to be different from each other.
+    /// Returns the unknown keys, after checking that all are different.
     #[inline(always)]
     pub fn into_unknown(self) -> Result<Option<Attributes>> {
         match &self.unknown {
@@ -113,7 +113,7 @@ fn wrong(at: u64, rule: Rule, what: &str, wanted: &str, found: &Head) -> Error {
 }
 
 impl<'a> Decoder<'a> {
-    /// At the start of the manifest.
+    /// A decoder at the start of the manifest.
     pub fn new(frame: &Frame, bytes: &'a [u8], budget: &'a Budget) -> Self {
         Decoder {
             cursor: Cursor::new(bytes, frame.manifest.start).within(budget),
@@ -124,7 +124,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The head of a map, and how many pairs it has.
+    /// Reads the head of a map. Returns how many pairs it has.
     #[inline]
     pub fn map(&mut self, rule: Rule, what: &str) -> Result<Option<u64>> {
         if let Some(length) = self.cursor.short_map() {
@@ -137,8 +137,8 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// A map's key, which the spec defines as text. Known keys are compared by their bytes; only of an
-    /// unknown one [`Decoder::checked`] has to say that it is UTF-8.
+    /// Reads a map key, which the specification defines as text. Known keys are compared by their bytes;
+    /// [`Decoder::checked`] has to check that an unknown one is UTF-8.
     #[inline(always)]
     pub fn key(&mut self) -> Result<MapKey<'a>> {
         match self.cursor.short_text() {
@@ -153,7 +153,7 @@ impl<'a> Decoder<'a> {
         Ok(MapKey { packed: packed(&text), text })
     }
 
-    /// A map's key that is a name of the file's own: UTF-8.
+    /// Reads a map key that is a name from the file. Checks that it is UTF-8.
     #[inline(always)]
     pub fn name(&mut self) -> Result<Cow<'a, [u8]>> {
         match self.cursor.try_ascii() {
@@ -167,7 +167,7 @@ impl<'a> Decoder<'a> {
         self.text(Rule::KeyType, "a key").map(into_bytes)
     }
 
-    /// A map's key that is the role of a component, kept in the manifest.
+    /// Reads a map key that is the role of a component, and stores it in the manifest.
     #[inline(always)]
     pub fn role(&mut self) -> Result<TextId> {
         let packed = self.cursor.peek_packed();
@@ -191,12 +191,13 @@ impl<'a> Decoder<'a> {
         Ok(role)
     }
 
-    /// The text of a key.
+    /// The key as text.
     pub fn checked<'b>(&self, key: &'b [u8]) -> Result<&'b str> {
         self.cursor.utf8(key)
     }
 
-    /// Whether the next item is the text of up to seven bytes with this [`packed`]; then it is consumed.
+    /// Consumes the next item if it is the text of at most seven bytes with this [`packed`]. Returns whether
+    /// it was.
     #[inline(always)]
     pub fn take_packed(&mut self, packed: u64) -> bool {
         let is = self.cursor.peek_packed() == Some(packed);
@@ -206,7 +207,7 @@ impl<'a> Decoder<'a> {
         is
     }
 
-    /// A text.
+    /// Reads a text.
     #[inline]
     pub fn text(&mut self, rule: Rule, what: &str) -> Result<Cow<'a, str>> {
         if let Some(text) = self.cursor.try_text() {
@@ -219,7 +220,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// A text or null.
+    /// Reads a text or null.
     #[inline]
     pub fn optional_text(&mut self, rule: Rule, what: &str) -> Result<Option<Cow<'a, str>>> {
         if let Some(text) = self.cursor.try_text() {
@@ -233,7 +234,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// An integer from 0 to 2^64-1.
+    /// Reads an integer from 0 to 2^64-1.
     #[inline(always)]
     pub fn unsigned(&mut self, rule: Rule, what: &str) -> Result<u64> {
         match self.cursor.try_unsigned() {
@@ -251,7 +252,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// An integer from 0 to 2^64-1, or null.
+    /// Reads an integer from 0 to 2^64-1, or null.
     pub fn optional_unsigned(&mut self, rule: Rule, what: &str) -> Result<Option<u64>> {
         if let Some(value) = self.cursor.try_unsigned() {
             return Ok(Some(value));
@@ -264,7 +265,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// A shape, appended to the dimensions: where it begins and its rank.
+    /// Reads a shape. Returns the position of its first dimension and its rank.
     #[inline]
     pub fn shape(&mut self) -> Result<(u32, u32)> {
         let at = self.cursor.file_offset();
@@ -292,13 +293,13 @@ impl<'a> Decoder<'a> {
         Ok((table_position(start)?, table_position(rank)?))
     }
 
-    /// Stores a shape, or finds its existing copy. Returns its start and its rank.
+    /// Stores a shape, or finds an equal one. Returns the position of its first dimension and its rank.
     #[inline(always)]
     pub fn intern_shape(&mut self, shape: &[u64]) -> Result<(u32, u32)> {
         self.shapes.intern(&self.cursor, &mut self.manifest, shape)
     }
 
-    /// A map of attributes, or null for none: where it is kept.
+    /// Reads a map of attributes, or null. Returns its position.
     pub fn attributes(&mut self) -> Result<Option<Position>> {
         let at = self.cursor.file_offset();
         match self.cursor.peek()? {
@@ -311,7 +312,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// An object's attributes, interned: where they are. Objects whose maps have the same bytes share one.
+    /// Reads an object's attributes. Returns their position. Objects with the same encoded map share it.
     pub fn object_attributes(&mut self) -> Result<Option<Position>> {
         if let Some(position) = self.maps.read(&mut self.cursor) {
             return Ok(Some(position));
@@ -324,7 +325,7 @@ impl<'a> Decoder<'a> {
         Ok(position)
     }
 
-    /// Keeps an object's attributes, which were unknown fields until here, and gives their position.
+    /// Stores an object's attributes, which came as unknown fields. Returns their position.
     pub fn push_attributes(&mut self, attributes: &Attributes) -> Result<Position> {
         reserve_value(&self.cursor, &mut self.manifest)?;
         let position = attributes.put(&mut self.manifest.values, self.cursor.budget)?;
@@ -332,26 +333,26 @@ impl<'a> Decoder<'a> {
         Ok(position)
     }
 
-    /// Steps over an unknown field, remembering its key.
+    /// Skips an unknown field, but records its key.
     pub fn unknown_field(&mut self, keys: &mut SeenKeys, key: &[u8]) -> Result<()> {
         let key = self.checked(key)?;
         self.cursor.skip()?;
         keys.push_unknown(&self.cursor, key, |tape| tape.add(Value::NULL))
     }
 
-    /// Keeps a text in the manifest's arena.
+    /// Stores a text in the manifest's arena.
     #[inline]
     pub fn push_text(&mut self, text: &str) -> Result<TextId> {
         self.push_utf8(text.as_bytes())
     }
 
-    /// Appends bytes that were found to be UTF-8.
+    /// Stores bytes that are known to be UTF-8.
     #[inline(always)]
     pub fn push_utf8(&mut self, text: &[u8]) -> Result<TextId> {
         push_text(&self.cursor, &mut self.manifest, text)
     }
 
-    /// Checks that one more object is within the limits.
+    /// Checks that the limits allow one more object.
     pub fn count_object(&self, limits: &Limits) -> Result<()> {
         if self.manifest.objects.len() as u64 >= limits.objects {
             return Err(fail!(Limit, "the file has more than {} objects", limits.objects));
@@ -359,7 +360,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// The manifest is one item: nothing may follow it.
+    /// Ends the manifest. Nothing may follow its single item.
     pub fn end(mut self) -> Result<Manifest> {
         self.manifest.values.trim(self.cursor.budget)?;
         match self.cursor.remaining() {

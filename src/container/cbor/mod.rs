@@ -1,9 +1,9 @@
-//! CBOR (RFC 7049), as much of it as a manifest needs: a bounded [`Cursor`] that pulls heads, text and whole
-//! values out of a slice, typed fields for the manifest's tables, and the way back ([`encode`]).
+//! CBOR (RFC 7049), as far as manifests need it: a bounded [`Cursor`] that reads heads, texts and whole
+//! values from a slice, typed fields for the tables of a manifest, and an encoder ([`encode`]).
 //!
-//! Nothing here recurses, and nothing is allocated for a length that the input merely claims. It knows no
-//! magic and no version. (`ciborium`, which the tests compare with, builds a tree of the whole input and
-//! recurses; a manifest of 100,000 objects is opened without either.)
+//! Nothing here recurses, and nothing is allocated for a length that the input only claims. It knows no magic
+//! and no version. (The tests compare with `ciborium`, which builds a tree of the whole input and recurses. A
+//! manifest of 100,000 objects opens without either.)
 
 mod cursor;
 pub mod encode;

@@ -1,19 +1,19 @@
-//! Tables of a manifest that is being read. They grow by as much as the rest of it seems to need. What many
-//! objects have in common, shapes and attribute maps, is kept once.
+//! Tables of a manifest that is being read. They grow by the number of entries that the rest of the manifest
+//! probably needs. Shapes and attribute maps that many objects share are stored once.
 
 use super::cursor::Cursor;
 use crate::error::Result;
 use crate::memory::{bytes_of, HugeVec};
 use crate::model::manifest::{table_position, Manifest, Position, RareNames, TextId};
 
-/// Keeps a text of UTF-8 in the manifest's arena.
+/// Stores a UTF-8 text in the manifest's arena.
 #[inline(always)]
 pub fn push_text(cursor: &Cursor<'_>, manifest: &mut Manifest, text: &[u8]) -> Result<TextId> {
     reserve_entry(cursor, manifest, text.len())?;
     manifest.texts.add_bytes(text)
 }
 
-/// Reserves space for a text of this many bytes in the manifest's arena.
+/// Reserves space for a text of this size in the manifest's arena.
 #[inline(always)]
 pub fn reserve_entry(cursor: &Cursor<'_>, manifest: &mut Manifest, bytes: usize) -> Result<()> {
     let texts = &mut manifest.texts;
@@ -27,7 +27,7 @@ pub fn reserve_entry(cursor: &Cursor<'_>, manifest: &mut Manifest, bytes: usize)
     Ok(())
 }
 
-/// Reserves memory for a small value, or for the expected number of items. The tape of a large value grows
+/// Reserves memory for a small value, or for the expected number of items. For a large value, the tape grows
 /// while it is read.
 pub fn reserve_value(cursor: &Cursor<'_>, manifest: &mut Manifest) -> Result<()> {
     const SMALL: usize = 256;
@@ -38,11 +38,11 @@ pub fn reserve_value(cursor: &Cursor<'_>, manifest: &mut Manifest) -> Result<()>
             let fits = budget.has(values.size().saturating_add(more) as u64);
             values.reserve_within(if fits { more } else { SMALL }, budget)
         }
-        _ => Ok(()), // where nothing is charged, it grows while it is filled
+        _ => Ok(()), // without a budget, it grows while it is filled
     }
 }
 
-/// Keeps the rare texts of a component, if it has any.
+/// Stores the rare texts of a component, if it has any.
 #[inline(always)]
 pub fn push_rare_names(
     cursor: &Cursor<'_>,
@@ -59,7 +59,8 @@ pub fn push_rare_names(
     manifest.add_rare_names(rare)
 }
 
-/// Puts `value` at the end of a table, which grows by as much as the rest of the manifest seems to need.
+/// Appends `value` to a table, which grows by the number of entries that the rest of the manifest probably
+/// needs.
 #[inline(always)]
 pub fn push<T>(cursor: &Cursor<'_>, table: &mut Vec<T>, value: T) -> Result<()> {
     if table.len() == table.capacity() {
@@ -82,18 +83,18 @@ pub fn add<T: Copy>(cursor: &Cursor<'_>, table: &mut HugeVec<T>, entry: T) -> Re
     table.push(entry)
 }
 
-/// Makes room for as many entries as are claimed, unless that is more than opening may take.
+/// Reserves memory for the claimed number of entries, unless opening may not take that much.
 pub fn expect<T: Copy>(cursor: &Cursor<'_>, table: &mut HugeVec<T>, entries: usize) -> Result<()> {
     if !cursor.has(bytes_of::<T>(entries)) {
-        return Ok(()); // it grows as they come
+        return Ok(()); // the table grows while entries come
     }
     cursor.charge(bytes_of::<T>(entries), "objects")?;
     table.try_reserve_exact(entries)
 }
 
-/// Grows a table with `filled` entries and memory for `capacity`: by the expected number, at least `least`,
-/// or by fewer if opening may not take as much memory. Old and new table exist while one is copied to the
-/// other.
+/// Grows a table that has `filled` entries and memory for `capacity`: by the expected number, at least
+/// `least`. If opening may not take that much memory, by fewer. The old and the new table both exist while
+/// one is copied to the other.
 #[cold]
 fn charged<T>(
     cursor: &Cursor<'_>,
@@ -114,24 +115,26 @@ fn charged<T>(
     Ok(())
 }
 
-/// Where the shapes that were met last stand, by what [`ShapeInterner::slot`] says: many objects share one.
+/// The positions of the shapes that were read last, in slots chosen by [`ShapeInterner::slot`]. Many objects
+/// have the same shape.
 pub struct ShapeInterner([(u32, u32); 64]);
 
 impl Default for ShapeInterner {
     fn default() -> Self {
-        ShapeInterner([(0, 0); 64]) // the one shape without dimensions
+        ShapeInterner([(0, 0); 64]) // position 0 is the shape without dimensions
     }
 }
 
 impl ShapeInterner {
-    /// Which of the places a shape has.
+    /// The slot of a shape.
     #[inline(always)]
     fn slot(shape: &[u64]) -> usize {
         let mixed = shape.iter().fold(0, |sum: u64, d| (sum ^ d).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        usize::try_from(mixed >> 58).unwrap_or(0) // six bits of 64
+        usize::try_from(mixed >> 58).unwrap_or(0) // six bits, for 64 slots
     }
 
-    /// Stores a shape in the manifest, or finds its existing copy. Returns its start and its rank.
+    /// Stores a shape in the manifest, or finds an equal one. Returns the position of its first dimension and
+    /// its rank.
     #[inline(always)]
     pub fn intern(
         &mut self,
@@ -159,11 +162,12 @@ impl ShapeInterner {
     }
 }
 
-/// Attribute maps that are remembered.
+/// How many attribute maps are remembered.
 const MAX_MAPS: usize = 4;
 
-/// The last attribute maps in encoded form, and the places of their values. All objects of a quantized model
-/// have the same map. It takes memory for each value, and most of the time of reading such an object.
+/// The last attribute maps in encoded form, and the positions of their values. All objects of a quantized
+/// model have the same map. It would take memory for each value, and most of the time of reading such an
+/// object.
 pub struct MapInterner<'a> {
     input: &'a [u8],
     known: [Option<(&'a [u8], Position)>; MAX_MAPS],
@@ -171,20 +175,20 @@ pub struct MapInterner<'a> {
 }
 
 impl<'a> MapInterner<'a> {
-    /// Nothing was met in `input` yet.
+    /// An empty interner for `input`.
     pub fn new(input: &'a [u8]) -> Self {
         MapInterner { input, known: [None; MAX_MAPS], last: 0 }
     }
 
-    /// Where the map that comes next is kept, if it has the bytes of one that was met; else nothing is
-    /// consumed.
+    /// If the next map has the same bytes as a remembered one, consumes it and returns the position.
+    /// Otherwise consumes nothing.
     pub fn read(&self, cursor: &mut Cursor<'_>) -> Option<Position> {
-        // What begins with all bytes of a whole item is that item.
+        // If the input begins with all bytes of an item, the next item is that one.
         let mut known = self.known.iter().flatten();
         known.find(|(encoded, _)| cursor.take_if(encoded)).map(|(_, position)| *position)
     }
 
-    /// A map was read, from `start` on up to where the cursor is, and is kept at `position`.
+    /// Remembers a map that was read from `start` to the cursor and is stored at `position`.
     pub fn remember(&mut self, start: usize, cursor: &Cursor<'_>, position: Position) {
         self.last = self.last.saturating_add(1) % MAX_MAPS;
         let encoded = self.input.get(start..cursor.position());

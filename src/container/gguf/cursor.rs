@@ -1,5 +1,5 @@
-//! Where a reader of GGUF is in the bytes that it was given so far: whole fields, or a stop that says what is
-//! missing; and what a value is, by its number.
+//! A cursor in the bytes of a GGUF file that were read so far. It returns whole fields, or says how many more
+//! bytes are needed. Also the kinds of values, by number.
 
 use crate::error::{broken, fail, Error, Rule};
 use crate::model::dtype::Dtype;
@@ -8,9 +8,9 @@ use crate::model::value::Element;
 /// Why a field was not read.
 #[derive(Debug)]
 pub enum Stop {
-    /// The bytes in memory end before this offset in the file, which has them.
+    /// More bytes are needed, up to this file offset. The file has them.
     More(u64),
-    /// It never will be.
+    /// The field is wrong.
     Failed(Error),
 }
 
@@ -21,68 +21,68 @@ impl From<Error> for Stop {
     }
 }
 
-/// A field, or the reason why it cannot be read.
+/// A field, or the reason why it was not read.
 pub type Read<T> = Result<T, Stop>;
 
-/// How the fields of a file are encoded.
+/// The encoding of a file's fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Encoding {
-    /// Most significant byte first.
+    /// Whether the most significant byte comes first.
     pub big_endian: bool,
-    /// Lengths, counts and dimensions have 32 bits, as in version 1.
+    /// Whether lengths, counts and dimensions have 32 bits, as in version 1.
     pub narrow: bool,
 }
 
-/// How far fields may reach.
+/// The limits for the positions of fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Reach {
-    /// Bytes of the file.
+    /// The size of the file.
     pub file_size: u64,
-    /// Bytes that its metadata may have.
+    /// The largest metadata, in bytes.
     pub limit: u64,
 }
 
-/// A place in the bytes in memory.
+/// A position in the bytes in memory.
 pub struct Cursor<'a> {
     rest: &'a [u8],
-    /// Where the bytes in memory end.
+    /// The file offset where the bytes in memory end.
     end: u64,
-    /// Where the last whole item ended: from there on it is read again when there are more bytes.
+    /// The file offset where the last whole item ended. With more bytes, reading continues there.
     done: u64,
     encoding: Encoding,
     reach: Reach,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the start of `bytes`, which begin `offset` bytes into the file.
+    /// A cursor at the start of `bytes`, which begin at `offset` of the file.
     pub fn new(bytes: &'a [u8], offset: u64, encoding: Encoding, reach: Reach) -> Self {
         let end = offset.saturating_add(bytes.len() as u64);
         Cursor { rest: bytes, end, done: offset, encoding, reach }
     }
 
-    /// Offset in the file of the next byte.
+    /// The file offset of the next byte.
     #[inline(always)]
     pub fn offset(&self) -> u64 {
         self.end.saturating_sub(self.rest.len() as u64)
     }
 
-    /// Bytes of the file that are left, in memory or not.
+    /// How many bytes of the file are left, in memory or not.
     pub fn left(&self) -> u64 {
         self.reach.file_size.saturating_sub(self.offset())
     }
 
-    /// How the fields are encoded.
+    /// The encoding of the fields.
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
 
-    /// An item is whole.
+    /// Records that an item was read completely.
     #[inline(always)]
     pub fn end_item(&mut self) {
         self.done = self.offset();
     }
 
-    /// Where the last whole item ended.
+    /// The file offset where the last whole item ended.
     pub fn done(&self) -> u64 {
         self.done
     }
@@ -105,7 +105,7 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    /// Why the next `size` bytes are not in memory.
+    /// The reason why the next `size` bytes are not in memory.
     #[cold]
     fn stop(&self, size: u64) -> Stop {
         let (offset, left) = (self.offset(), self.left());
@@ -127,7 +127,7 @@ impl<'a> Cursor<'a> {
         Stop::More(end)
     }
 
-    /// The magic and the version behind it, by which all other fields are read: written in the other byte
+    /// Reads the magic and the version. The version gives the byte order of all other fields: in the wrong
     /// order, its lower half is zero.
     pub fn version(&mut self, magic: &[u8; 4]) -> Read<u32> {
         if self.fixed::<4>()? != magic {
@@ -161,7 +161,7 @@ impl<'a> Cursor<'a> {
         Ok(if self.encoding.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
     }
 
-    /// A length, a count or a dimension.
+    /// Reads a length, a count or a dimension.
     #[inline(always)]
     pub fn size(&mut self) -> Read<u64> {
         match self.encoding.narrow {
@@ -170,7 +170,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Bytes of such a number.
+    /// The size of a length, count or dimension in bytes.
     #[inline]
     pub fn size_width(&self) -> u64 {
         if self.encoding.narrow {
@@ -180,20 +180,20 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A string: its length and its bytes.
+    /// Reads a string: its length, then its bytes.
     #[inline(always)]
     pub fn string(&mut self) -> Read<&'a [u8]> {
         let size = self.size()?;
         self.bytes(size)
     }
 
-    /// As many whole elements of `width` bytes as are in memory, of `most`; at least one.
+    /// As many whole elements of `width` bytes as are in memory, at most `most`. At least one.
     pub fn elements(&mut self, width: u64, most: u64) -> Read<&'a [u8]> {
         let available = (self.rest.len() as u64).checked_div(width).unwrap_or(0);
         self.bytes(available.clamp(1, most).saturating_mul(width))
     }
 
-    /// The number of what a value is.
+    /// Reads the number of a value's kind.
     #[inline]
     pub fn kind(&mut self) -> Read<Kind> {
         let number = self.u32()?;
@@ -206,7 +206,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// A count of elements of at least `each` bytes, for which there is room in the file.
+    /// Reads a count of elements of at least `each` bytes. They must fit in the rest of the file.
     #[inline]
     pub fn count(&mut self, each: u64, what: &str) -> Read<u64> {
         let count = self.size()?;
@@ -214,7 +214,7 @@ impl<'a> Cursor<'a> {
         Ok(count)
     }
 
-    /// Refuses a count of elements of at least `each` bytes that cannot be in the rest of the file.
+    /// Refuses a count of elements of at least `each` bytes that do not fit in the rest of the file.
     #[inline]
     pub fn check_count(&self, count: u64, each: u64, what: &str) -> Read<()> {
         match count.checked_mul(each).is_some_and(|size| size <= self.left()) {
@@ -229,18 +229,18 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A number or a bool.
     Number(Dtype),
     /// A string.
     Text,
-    /// An array of one kind.
+    /// An array of values of one kind.
     Array,
 }
 
-/// Each at its number.
+/// All kinds; each is at its number.
 const KINDS: [Kind; 13] = [
     Kind::Number(Dtype::U8),
     Kind::Number(Dtype::I8),
@@ -258,18 +258,18 @@ const KINDS: [Kind; 13] = [
 ];
 
 impl Kind {
-    /// By its number in the file.
+    /// The kind with this number in the file.
     #[inline]
     pub fn from_number(number: u32) -> Option<Kind> {
         KINDS.get(usize::try_from(number).ok()?).copied()
     }
 
-    /// Its number in the file; none of a dtype that no value has.
+    /// Its number in the file; `None` for a dtype that values cannot have.
     pub fn number(self) -> Option<u32> {
         KINDS.iter().position(|kind| *kind == self).and_then(|at| u32::try_from(at).ok())
     }
 
-    /// Bytes that one takes at least, where lengths have `size_width` of them.
+    /// The least number of bytes that a value takes, if lengths have `size_width` bytes.
     #[inline]
     pub fn min_size(self, size_width: u64) -> u64 {
         match self {
@@ -279,7 +279,7 @@ impl Kind {
         }
     }
 
-    /// As attributes have it.
+    /// The kind as attributes store it.
     pub fn element(self) -> Element {
         match self {
             Kind::Number(dtype) => Element::Number(dtype),

@@ -1,5 +1,5 @@
-//! The metadata of a file to the tables of a manifest. The descriptions of its tensors are read in as many
-//! steps as it takes to have their bytes; types are known by their numbers in ggml.
+//! Reads the metadata of a file into the tables of a manifest. Tensor descriptions are read in as many steps
+//! as it takes to get their bytes. ggml's numbers identify the types.
 
 use super::cursor::{Cursor, Encoding, Reach, Read, Stop};
 use super::keys::{KeyMap, Keys};
@@ -18,14 +18,14 @@ use crate::model::value::Tape;
 /// First bytes.
 pub(crate) const MAGIC: &[u8; 4] = b"GGUF";
 
-/// Bytes of the first read, or one item if that is more; each read behind it is twice as large as the one
-/// before, up to the largest.
+/// The size of the first read, and the largest size. Each read is twice as large as the one before, and at
+/// least one item.
 const READ_SIZES: (u64, u64) = (64 << 10, 1 << 20);
 
 /// The role of a tensor's bytes.
 const ROLE: &str = "data";
 
-/// Reads the metadata. Returns its end and its contents.
+/// Reads the metadata. Returns its end and the manifest.
 pub fn decode(
     frame: &mut Frame,
     input: &mut dyn Input,
@@ -50,7 +50,7 @@ pub(super) fn decode_by(
     loop {
         let end = start.saturating_add(least.max(ahead)).min(reach.limit).min(reach.file_size);
         ahead = ahead.saturating_mul(2).min(most);
-        budget.raise(limits.memory_for(end)); // what may be held grows with what was read
+        budget.raise(limits.memory_for(end)); // the limit grows with what was read
         let mut cursor = Cursor::new(input.read(start..end)?, start, decoder.encoding, reach);
         match decoder.read(&mut cursor, &mut keys) {
             Ok(()) => {
@@ -73,18 +73,18 @@ pub(super) fn decode_by(
     }
 }
 
-/// What was read so far.
+/// The state of reading.
 struct Decoder<'b> {
     manifest: Manifest,
     limits: &'b Limits,
     budget: &'b Budget,
     encoding: Encoding,
     role: TextId,
-    /// None until the header was read.
+    /// `None` until the header was read.
     keys: Option<Keys>,
     tensors_left: u64,
     types: Types,
-    /// Whether the size of a tensor is not known by its type.
+    /// Whether there is a tensor whose type does not give its size.
     has_unknown: bool,
     last_shape: (u32, u32),
 }
@@ -107,7 +107,7 @@ impl<'b> Decoder<'b> {
         })
     }
 
-    /// Reads all that is in memory.
+    /// Reads everything that is in memory.
     fn read(&mut self, cursor: &mut Cursor<'_>, values: &mut KeyMap<'_>) -> Read<()> {
         if self.keys.is_none() {
             self.header(cursor)?;
@@ -129,7 +129,7 @@ impl<'b> Decoder<'b> {
     fn header(&mut self, cursor: &mut Cursor<'_>) -> Read<()> {
         let version = cursor.version(MAGIC)?;
         let tensors = cursor.count(min_size(cursor.size_width()), "tensors")?;
-        // A key, the number of its type, and a value of one byte.
+        // A key has at least a length, the number of its type, and a value of one byte.
         let keys = cursor.count(cursor.size_width().saturating_add(4 + 1), "keys")?;
         let limit = self.limits.objects;
         if tensors > limit {
@@ -145,7 +145,7 @@ impl<'b> Decoder<'b> {
         Ok(())
     }
 
-    /// Keeps a tensor; its offset counts from the start of all data until that is known.
+    /// Adds a tensor. Its offset counts from the start of all data, whose position is not known yet.
     fn tensor(&mut self, info: &Info<'_>, alignment: u64) -> Result<()> {
         let kind = self.types.find(info.kind);
         let shape = info.shape();
@@ -182,7 +182,7 @@ impl<'b> Decoder<'b> {
         add(self.budget, &mut self.manifest.objects, object)
     }
 
-    /// Keeps a shape, unless the last tensor has the same.
+    /// Stores a shape, unless it is the same as the last tensor's.
     fn shape(&mut self, shape: &[u64]) -> Result<(u32, u32)> {
         let dimensions = &mut self.manifest.dimensions;
         let last = dimensions.get(self.last_shape.0 as usize..).unwrap_or_default();
@@ -195,7 +195,8 @@ impl<'b> Decoder<'b> {
         Ok(self.last_shape)
     }
 
-    /// All metadata was read, and ends there: the data begins at the next multiple of the alignment.
+    /// Called when all metadata was read. The data begins at the next multiple of the alignment after its
+    /// end.
     fn finish(mut self, end: u64, file_size: u64) -> Result<(u64, Manifest)> {
         let alignment = self.keys.as_ref().map_or(1, Keys::alignment);
         let overflow = || broken!(Rule::RangeOverflow, "the start of the data exceeds 64 bits");
@@ -214,8 +215,7 @@ impl<'b> Decoder<'b> {
     }
 }
 
-/// Gives tensors whose type is unknown the bytes up to the next tensor or the end of the file, with the
-/// padding there.
+/// Gives a tensor of unknown type all bytes up to the next tensor or the end of the file, including padding.
 #[cold]
 fn set_unknown_sizes(manifest: &mut Manifest, file_size: u64, budget: &Budget) -> Result<()> {
     let charged = bytes_of::<u64>(manifest.components.len());
@@ -226,7 +226,8 @@ fn set_unknown_sizes(manifest: &mut Manifest, file_size: u64, budget: &Budget) -
     sort(&mut offsets);
     for component in manifest.components.iter_mut().filter(|c| c.dtype.is_none()) {
         let next = offsets.partition_point(|offset| *offset <= component.offset);
-        // Of several tensors at one offset, nothing says whose bytes follow.
+        // If several tensors are at the same offset, it is unknown which of them the following bytes belong
+        // to.
         let is_alone = next.checked_sub(2).and_then(|at| offsets.get(at)) != Some(&component.offset);
         let end = offsets.get(next).copied().unwrap_or(file_size).min(file_size);
         let size = if is_alone { end.saturating_sub(component.offset) } else { 0 };
@@ -237,7 +238,7 @@ fn set_unknown_sizes(manifest: &mut Manifest, file_size: u64, budget: &Budget) -
     Ok(())
 }
 
-/// Stored bytes of a tensor; 0 until all offsets are known if its type is unknown.
+/// The stored size of a tensor. 0 if its type is unknown, until all offsets are known.
 fn size_of(kind: Type, info: &Info<'_>) -> Result<u64> {
     let Some(block) = kind.block() else { return Ok(0) };
     let (shape, row) = (info.shape(), info.row());
@@ -249,48 +250,48 @@ fn size_of(kind: Type, info: &Info<'_>) -> Result<u64> {
     size.ok_or_else(|| broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} exceeds 64 bits"))
 }
 
-/// Most dimensions of a tensor.
+/// The most dimensions of a tensor.
 ///
 /// cbindgen:ignore
 pub const MAX_RANK: usize = 8;
 
-/// What a file says about a tensor.
+/// The description of a tensor in a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Info<'a> {
-    /// Its name, which need not be UTF-8.
+    /// Its name, which may not be UTF-8.
     pub name: &'a [u8],
     dimensions: [u64; MAX_RANK],
     rank: usize,
     /// The number of its type.
     pub kind: u32,
-    /// Where its data begins, from the start of all data.
+    /// The offset of its data from the start of all data.
     pub offset: u64,
 }
 
 impl Info<'_> {
-    /// Its dimensions, the outermost first.
+    /// Its dimensions, outermost first.
     pub fn shape(&self) -> &[u64] {
         self.dimensions.get(MAX_RANK.saturating_sub(self.rank)..).unwrap_or_default()
     }
 
-    /// Elements that are side by side.
+    /// How many elements a row of the last dimension has.
     pub fn row(&self) -> u64 {
         self.shape().last().copied().unwrap_or(1)
     }
 
-    /// Puts the tensor's name before the error's message.
+    /// Adds the tensor's name to an error.
     #[cold]
     pub fn blame(&self, e: Error) -> Error {
         e.within(format_args!("tensor {}", Quoted(self.name)))
     }
 }
 
-/// Bytes of the shortest description: a name of no bytes, no dimensions.
+/// The size of the shortest description: an empty name and no dimensions.
 pub fn min_size(size_width: u64) -> u64 {
     size_width.saturating_add(4 + 4 + 8)
 }
 
-/// The next description.
+/// Reads the next description.
 #[inline]
 pub fn info<'a>(cursor: &mut Cursor<'a>) -> Read<Info<'a>> {
     let name = cursor.string()?;
@@ -309,20 +310,19 @@ pub fn info<'a>(cursor: &mut Cursor<'a>) -> Read<Info<'a>> {
     Ok(info)
 }
 
-/// What the elements of a tensor are.
+/// What a tensor's elements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// Elements one by one.
+    /// Separate elements.
     Plain(Dtype),
-    /// Several to a block.
+    /// Blocks of several elements.
     Blocks(Logical),
-    /// Unknown here, or a layout that ggml gave up, such as 4 and 31: nothing says how many bytes a tensor
-    /// has.
+    /// Unknown, or a layout that ggml has removed, such as 4 and 31. The size of a tensor is unknown.
     Other,
 }
 
 impl Type {
-    /// By its number.
+    /// The type with this number.
     fn find(number: u32) -> Type {
         match ggml_type_from_number(number) {
             Some((_, Some(logical))) => Type::Blocks(logical),
@@ -340,7 +340,7 @@ impl Type {
         }
     }
 
-    /// How its elements lie in bytes, if that is known.
+    /// The size of its elements, if it is known.
     pub fn block(self) -> Option<Block> {
         match self {
             Type::Plain(dtype) => Some(Block { elements: 1, bytes: dtype.size() as u64 }),
@@ -350,12 +350,12 @@ impl Type {
     }
 }
 
-/// Types by number; the one that was looked up last is kept, as neighbours often have the same.
+/// Looks types up by number. The last one is cached, because neighbours often have the same.
 #[derive(Default)]
 pub struct Types(Option<(u32, Type)>);
 
 impl Types {
-    /// The type of that number.
+    /// The type with this number.
     #[inline]
     pub fn find(&mut self, number: u32) -> Type {
         match self.0 {

@@ -1,8 +1,9 @@
-//! The keys of a file and their values, in as many steps as it takes to have their bytes, as its attribute
-//! map: in their order, with the types that the file states. Arrays in arrays are kept in a list of their
-//! own, so that the stack does not depend on the file.
+//! Reads the keys and values of a file into its attribute map, in as many steps as it takes to get their
+//! bytes. Order and stated types are kept. Arrays in arrays are on a list, so the depth of the stack does not
+//! depend on the file.
 //!
-//! llama.cpp's keys of a file that is one of several: `split.no`, `split.count`, `split.tensors.count`.
+//! Also reads llama.cpp's keys of a file that is one of several: `split.no`, `split.count`,
+//! `split.tensors.count`.
 
 use super::cursor::{Cursor, Kind, Read, Stop};
 use crate::container::interface::Split;
@@ -15,45 +16,45 @@ use crate::model::text::Position;
 use crate::model::value::record::Kind as ValueKind;
 use crate::model::value::{Element, Tape, ValueBuilder};
 
-/// How deep arrays may nest.
+/// The deepest nesting of arrays.
 ///
 /// cbindgen:ignore
 pub const MAX_DEPTH: usize = 8;
 
-/// Where data begins if no key says it.
+/// The alignment of the data if no key gives it.
 pub(super) const DEFAULT_ALIGNMENT: u64 = 32;
 const MAX_ALIGNMENT: u32 = 1 << 20;
 
-/// An array; its elements follow.
+/// An array whose elements follow.
 #[derive(Clone, Copy)]
 struct OpenArray {
     element: Kind,
     left: u64,
 }
 
-/// The keys that are still to be read.
+/// The keys that were not read yet.
 pub struct Keys {
     left: u64,
     open: [Option<OpenArray>; MAX_DEPTH],
     depth: usize,
-    /// The first bytes of the key whose value is read, for messages.
+    /// The first bytes of the current key, for messages.
     key: [u8; 64],
     key_size: usize,
     alignment: Option<u32>,
 }
 
 impl Keys {
-    /// All of `count`.
+    /// All of `count` keys.
     pub fn new(count: u64) -> Keys {
         Keys { left: count, open: [None; MAX_DEPTH], depth: 0, key: [0; 64], key_size: 0, alignment: None }
     }
 
-    /// What the data and each tensor are aligned to.
+    /// The alignment of the data and of each tensor.
     pub fn alignment(&self) -> u64 {
         self.alignment.map_or(DEFAULT_ALIGNMENT, u64::from)
     }
 
-    /// Reads all that is in memory; an error names the key.
+    /// Reads everything that is in memory. An error names the key.
     pub fn read(&mut self, cursor: &mut Cursor<'_>, out: &mut KeyMap<'_>) -> Read<()> {
         let read = self.read_on(cursor, out);
         read.map_err(|stop| match stop {
@@ -94,7 +95,7 @@ impl Keys {
         }
     }
 
-    /// A key, and its value unless that is an array.
+    /// Reads a key, and its value unless that is an array.
     fn key(&mut self, cursor: &mut Cursor<'_>, out: &mut KeyMap<'_>) -> Read<()> {
         let at = cursor.offset();
         self.remember(b"");
@@ -132,7 +133,7 @@ impl Keys {
         Ok(())
     }
 
-    /// The elements of an array follow.
+    /// Begins an array. Its elements follow.
     fn begin(&mut self, array: OpenArray, out: &mut KeyMap<'_>) -> Read<()> {
         let Some(place) = self.open.get_mut(self.depth) else {
             return Err(broken!(Rule::ValueDepth, "arrays nest deeper than {MAX_DEPTH} levels").into());
@@ -152,14 +153,14 @@ impl Keys {
     }
 }
 
-/// The fields before an array's elements.
+/// Reads the fields before an array's elements.
 fn array(cursor: &mut Cursor<'_>) -> Read<OpenArray> {
     let element = cursor.kind()?;
     let left = cursor.count(element.min_size(cursor.size_width()), "elements")?;
     Ok(OpenArray { element, left })
 }
 
-/// The elements that are in memory of an array of numbers.
+/// Reads the elements of an array of numbers that are in memory.
 fn numbers(dtype: Dtype, left: &mut u64, cursor: &mut Cursor<'_>, out: &mut KeyMap<'_>) -> Read<()> {
     let width = dtype.size() as u64;
     let bytes = cursor.elements(width, *left)?;
@@ -169,7 +170,7 @@ fn numbers(dtype: Dtype, left: &mut u64, cursor: &mut Cursor<'_>, out: &mut KeyM
     Ok(())
 }
 
-/// The value of `general.alignment`.
+/// Reads the value of `general.alignment`.
 fn alignment(bytes: &[u8], big_endian: bool) -> Result<u32> {
     let bytes = bytes.first_chunk().copied().unwrap_or_default();
     let value = if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
@@ -182,10 +183,10 @@ fn alignment(bytes: &[u8], big_endian: bool) -> Result<u32> {
     }
 }
 
-/// The keys. A file that is a whole model has none of them, or a count of 1.
+/// The keys. A file with a whole model has none of them, or a count of 1.
 pub const SPLIT_KEYS: [&str; 3] = ["split.no", "split.count", "split.tensors.count"];
 
-/// The values of the keys; `None` if the file is not one of several.
+/// The values of these keys; `None` if the file is not one of several.
 pub fn split(manifest: &Manifest) -> Result<Option<Split>> {
     let integer = |key: &str| -> Result<Option<u64>> {
         let Some(value) = manifest.file_attributes().and_then(|map| map.get(key)) else { return Ok(None) };
@@ -200,10 +201,10 @@ pub fn split(manifest: &Manifest) -> Result<Option<Split>> {
     Ok(Some(Split { number, count, tensors }))
 }
 
-/// Bytes of elements that are swapped to the host's byte order at once.
+/// How many bytes of elements are swapped at a time.
 const SWAP_BUFFER_SIZE: usize = 512;
 
-/// A map that is being put together.
+/// Builds the map of keys.
 pub struct KeyMap<'t> {
     map: ValueBuilder<'t>,
     budget: &'t Budget,
@@ -211,36 +212,36 @@ pub struct KeyMap<'t> {
 }
 
 impl<'t> KeyMap<'t> {
-    /// A map at the end of `tape`, with memory charged to `budget`.
+    /// A map at the end of `tape`. Memory is charged to `budget`.
     pub fn new(tape: &'t mut Tape, budget: &'t Budget) -> Result<Self> {
         let mut map = ValueBuilder::new(tape).within(Some(budget));
         map.begin_map(None)?;
         Ok(KeyMap { map, budget, swaps: false })
     }
 
-    /// The byte order of numbers that come.
+    /// Sets the byte order of the numbers that follow.
     pub fn set_order(&mut self, big_endian: bool) {
         self.swaps = big_endian != cfg!(target_endian = "big");
     }
 
-    /// The key of the next value, or a string: text where it is UTF-8, else bytes.
+    /// The key of the next value, or a string: a text if it is UTF-8, else bytes.
     #[inline]
     pub fn text(&mut self, text: &[u8]) -> Result<()> {
         self.map.text_or_bytes(text)
     }
 
-    /// One number or bool, as the file has it.
+    /// A number or bool in the file's byte order.
     pub fn number(&mut self, dtype: Dtype, bytes: &[u8]) -> Result<()> {
         let mut swapped = [0; SWAP_BUFFER_SIZE];
         self.map.number(dtype, in_host_order(bytes, dtype, self.swaps, &mut swapped))
     }
 
-    /// An array of that many elements, which follow.
+    /// Begins an array of `count` elements, which follow.
     pub fn begin_array(&mut self, element: Element, count: u64) -> Result<()> {
         self.map.begin_array(element, Some(count))
     }
 
-    /// Elements of the array that was begun last, as the file has them.
+    /// Elements of the innermost array, in the file's byte order.
     pub fn numbers(&mut self, dtype: Dtype, bytes: &[u8]) -> Result<()> {
         if !self.swaps {
             return self.map.elements(dtype, bytes);
@@ -256,10 +257,10 @@ impl<'t> KeyMap<'t> {
         self.map.end().map(drop)
     }
 
-    /// All keys are present, each once.
+    /// Ends the map. Fails if a key is there twice.
     pub fn finish(mut self) -> Result<Position> {
         let pairs = self.map.end()?.pairs();
-        // They are sorted by reference to find out.
+        // Duplicates are found by sorting references to the keys.
         let sorted = bytes_of::<(&[u8], usize)>(pairs.len());
         self.budget.charge(sorted, "keys that are sorted")?;
         let mut keys = Vec::new();
@@ -277,8 +278,8 @@ impl<'t> KeyMap<'t> {
     }
 }
 
-/// Elements with their bytes the other way round if the order is not the host's; at most `SWAP_BUFFER_SIZE`
-/// bytes then.
+/// The elements in the host's byte order. If they have to be swapped, there are at most `SWAP_BUFFER_SIZE`
+/// bytes.
 fn in_host_order<'a>(
     bytes: &'a [u8],
     dtype: Dtype,

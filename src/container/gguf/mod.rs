@@ -1,7 +1,7 @@
-//! GGUF, versions 1 to 3, in either byte order: keys and tensor descriptions come before all data.
+//! GGUF, versions 1 to 3, in either byte order. Keys and tensor descriptions come before all data.
 //!
-//! How long they are stands nowhere: they are read item by item, over a window that moves through the file
-//! where its bytes cannot be lent. What is read where ggml's document leaves room is in docs/gguf.md.
+//! Their size is not given, so they are read item by item, through a window that moves over the file if its
+//! bytes cannot be borrowed. docs/gguf.md explains how the library reads what ggml's document leaves open.
 
 pub mod cursor;
 pub mod decode;
@@ -17,11 +17,11 @@ use super::ztensor_1;
 use crate::error::Result;
 use crate::model::manifest::Container;
 
-/// What it can represent: read only.
+/// Its capabilities. It is read only.
 const CAPABILITIES: Capabilities =
     Capabilities { container: Container::Gguf, unknown_names: true, big_endian: true, ..FOREIGN };
 
-/// How it is read.
+/// Its row in the table.
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: Some(detect),
@@ -36,7 +36,7 @@ pub(crate) const ROW: Row = Row {
     canonical: None,
 };
 
-/// What ends as a `.zt` file does is one that lost its beginning.
+/// A file that ends like a `.zt` file is a `.zt` file without its beginning.
 fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
     match ends.head.starts_with(decode::MAGIC) && !ends.tail.ends_with(ztensor_1::ends::MAGIC) {
         true => Ok(Detected::Frame(Frame::of_unknown_manifest(Container::Gguf, ends.file_size))),

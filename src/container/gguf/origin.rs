@@ -1,4 +1,4 @@
-//! What a file says beside its keys and tensors: what it takes to write the same file again.
+//! What a file declares besides keys and tensors: everything that is needed to write the same file again.
 
 use super::cursor::{Cursor, Encoding, Reach};
 use super::decode::MAGIC;
@@ -13,11 +13,11 @@ use crate::model::sort::sort;
 use crate::model::value::{Element, Kind, OwnedValue, Value, ValueBuilder};
 use std::ops::Range;
 
-/// Padding that is not zero and is kept all the same: so much in each gap, and so much in all.
+/// The most padding that is kept if it is not zero: in each gap, and in all gaps together.
 const MAX_PADDING: u64 = 1 << 20;
 
-/// The map that docs/gguf.md describes. For a model of several files it has no offsets, and no keys that only
-/// parts have.
+/// The map that docs/gguf.md describes. For a model of several files, it has no offsets, and no keys that
+/// only belong to parts.
 pub fn origin(of: &OriginOf<'_>) -> Result<Option<OwnedValue>> {
     let OriginOf { manifest, frame, read, is_whole } = *of;
     let built = OwnedValue::build(|map| {
@@ -46,7 +46,7 @@ pub fn origin(of: &OriginOf<'_>) -> Result<Option<OwnedValue>> {
     built.map(Some)
 }
 
-/// Where what stands, as far as writers do not always put it there.
+/// Records positions that differ from those that writers usually choose.
 fn put_places(
     map: &mut ValueBuilder<'_>,
     manifest: &Manifest,
@@ -79,7 +79,7 @@ fn is_big_endian(read: ReadAt<'_>, frame: &Frame) -> Result<bool> {
     Ok(cursor.encoding().big_endian)
 }
 
-/// A key and its type, and third, where CBOR could lose them, the bits of all its f32 and bools.
+/// Records a key and its type. If CBOR could lose bits of its f32 or bools, also records all their bits.
 fn put_key(map: &mut ValueBuilder<'_>, key: Value<'_>, value: Value<'_>) -> Result<()> {
     map.begin_array(Element::Any, None)?;
     map.copy(key)?;
@@ -91,7 +91,7 @@ fn put_key(map: &mut ValueBuilder<'_>, key: Value<'_>, value: Value<'_>) -> Resu
     map.end().map(drop)
 }
 
-/// The name of a value's type; of an array of arrays, an array of their types. Arrays nest to a depth of 8.
+/// The name of a value's type. For an array of arrays, an array of their types. Arrays nest at most 8 levels.
 fn put_type(map: &mut ValueBuilder<'_>, value: Value<'_>) -> Result<()> {
     match value.kind() {
         Kind::Array(items) => match items.element() {
@@ -107,8 +107,8 @@ fn put_type(map: &mut ValueBuilder<'_>, value: Value<'_>) -> Result<()> {
     }
 }
 
-/// Appends the bits of all f32 and bools in a value, least significant byte first. Whether CBOR could lose
-/// one: a signalling NaN, which becomes another one where it is widened, or a bool that is neither 0 nor 1.
+/// Appends the bits of all f32 and bools in a value, least significant byte first. Returns whether CBOR could
+/// lose some: a signalling NaN changes if it is widened, and a bool may be neither 0 nor 1.
 fn put_bits(value: Value<'_>, bits: &mut Vec<u8>) -> Result<bool> {
     const QUIET: u32 = 1 << 22;
     if let (Kind::Array(items), dtype) = (value.kind(), value.dtype()) {
@@ -137,11 +137,11 @@ fn put_bits(value: Value<'_>, bits: &mut Vec<u8>) -> Result<bool> {
     }
 }
 
-/// Where bytes stand that are of no key and no tensor, and whether all stands where writers put it.
+/// Finds bytes that belong to no key and no tensor, and whether everything is where writers usually put it.
 struct Layout {
-    /// Each tensor behind the one before, at the next multiple of the alignment.
+    /// Whether each tensor is directly after the one before, at the next multiple of the alignment.
     is_usual: bool,
-    /// Bytes of a file that ends at such a multiple.
+    /// The size of a file that ends at such a multiple.
     usual_size: u64,
     gaps: Vec<Range<u64>>,
 }
@@ -174,7 +174,7 @@ impl Layout {
     }
 }
 
-/// What is in gaps, as pairs of offset and bytes, if anything there is not zero.
+/// Records the content of gaps as pairs of offset and bytes, if it is not all zero.
 fn put_padding(map: &mut ValueBuilder<'_>, gaps: &[Range<u64>], read: ReadAt<'_>) -> Result<()> {
     let mut bytes: Vec<u8> = Vec::new();
     let (mut left, mut is_open) = (MAX_PADDING, false);

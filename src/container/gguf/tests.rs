@@ -1,4 +1,4 @@
-//! What the files of tests/data do not show: windows of any size, budgets, limits.
+//! What the files in tests/data do not cover: windows of any size, budgets, limits.
 
 use super::decode::{decode, decode_by};
 use crate::container::frame::InMemory;
@@ -9,7 +9,7 @@ use crate::model::dtype::Dtype;
 use crate::model::manifest::{Container, Format, Manifest};
 use crate::model::value::Kind;
 
-/// A file of 3 that is put together, in one byte order or the other.
+/// A version 3 file that the tests build, in either byte order.
 #[derive(Clone, Default)]
 struct Made {
     bytes: Vec<u8>,
@@ -59,13 +59,13 @@ fn frame(bytes: &[u8]) -> Frame {
     Frame::of_unknown_manifest(Container::Gguf, bytes.len() as u64)
 }
 
-/// Reads as few bytes as are needed, but `step` at once.
+/// Opens a file with reads of at least `step` bytes.
 fn open_by(bytes: &[u8], step: u64, limits: &Limits) -> Result<Manifest> {
     let budget = Budget::new(limits.memory_for(0));
     decode_by((step, step), &mut frame(bytes), &mut InMemory::file(bytes), limits, &budget)
 }
 
-/// A file with something of each kind.
+/// A file with one of each kind of thing.
 fn usual(big_endian: bool) -> Made {
     let made = Made::new(big_endian, 3, 4).string(b"a.text").u32(8).string(b"\xff\xfe");
     let made = made.string(b"numbers").u32(9).u32(5).u64(300);
@@ -137,7 +137,7 @@ fn what_is_claimed_takes_no_memory_before_it_is_there() {
             assert_eq!(e.rule(), Some(Rule::MetadataTruncated), "{e}");
         }
     }
-    // As many tensors as the file may have, but the file has no bytes for them.
+    // The file declares as many tensors as are allowed, but has no bytes for them.
     let bytes = Made::new(false, 1 << 20, 0).padded(24 << 20).bytes;
     let budget = Budget::new(1 << 20);
     let limits = Limits { memory: Some(1 << 20), ..limits() };

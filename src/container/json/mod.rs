@@ -1,5 +1,5 @@
-//! A [`Value`](crate::model::value::Value) as JSON text and back. What JSON lacks is an object with one `$`
-//! key.
+//! Converts a [`Value`](crate::model::value::Value) to JSON text and back. What JSON lacks becomes an object
+//! with a single key that begins with `$`.
 
 mod parse;
 mod scan;

@@ -1,4 +1,4 @@
-//! JSON text to a value: bounded in depth, fallible in memory.
+//! Parses JSON text to a value. The depth is limited, and allocations may fail without aborting.
 
 use super::scan::Scan;
 use super::write::UNDEFINED;
@@ -8,9 +8,9 @@ use crate::model::value::{
     keys_are_unique, Array, Element, Kind, OwnedValue, Value, ValueBuilder, MAX_DEPTH,
 };
 
-/// The value of JSON text, with the forms of [`super::write`] understood.
+/// Parses JSON text, including the forms that [`super::write`] writes.
 pub fn parse(text: &str) -> Result<OwnedValue> {
-    let budget = Budget::new(u64::MAX); // the text is its caller's
+    let budget = Budget::new(u64::MAX); // no limit, because the text is the caller's
     let mut parser = Parser { scan: Scan::new(text.as_bytes(), "", &budget)?, depth: 0 };
     let value = OwnedValue::build(|to| parser.value(to))?;
     parser.scan.end()?;
@@ -64,7 +64,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Begins an object or array, one level down; [`Parser::leave`] ends it.
+    /// Begins an object or array one level deeper. [`Parser::leave`] ends it.
     fn enter(&mut self, bracket: u8) -> Result<()> {
         if self.depth >= MAX_DEPTH {
             return Err(self.wrong("nested too deep"));
@@ -136,7 +136,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What follows a value of an object: its end, or another key.
+    /// After a value of an object: reads its end or the next key.
     #[inline(never)]
     fn end_or_key(&mut self, to: &mut ValueBuilder<'_>) -> Result<bool> {
         if self.take(b'}') {
@@ -154,8 +154,8 @@ impl<'a> Parser<'a> {
         Ok(false)
     }
 
-    /// An object whose first key begins with `$`: one of the forms for what JSON lacks if it has no other
-    /// key.
+    /// An object whose first key begins with `$`. If it has no other key, it is one of the forms for what
+    /// JSON lacks.
     #[inline(never)]
     fn special(&mut self, key: &str, to: &mut ValueBuilder<'_>) -> Result<()> {
         let value = OwnedValue::build(|inner| self.value(inner))?;
@@ -225,7 +225,8 @@ impl<'a> Parser<'a> {
     where
         'a: 's,
     {
-        Ok(std::str::from_utf8(self.scan.string(scratch)?).unwrap_or_default()) // all of the text is
+        // It is valid, because the whole text is.
+        Ok(std::str::from_utf8(self.scan.string(scratch)?).unwrap_or_default())
     }
 }
 
@@ -240,8 +241,7 @@ enum Number {
     Float(f64),
 }
 
-/// An integer from -2^64 to 2^64-1, or a float if there is a fraction or an exponent; none if it does not
-/// fit.
+/// An integer from -2^64 to 2^64-1, or a float if there is a fraction or exponent. `None` if it does not fit.
 fn parse_number(digits: &[u8]) -> Option<Number> {
     let digits = std::str::from_utf8(digits).ok()?;
     if digits.contains(['.', 'e', 'E']) {

@@ -1,29 +1,29 @@
-//! JSON text from front to back: no tree, no recursion, memory only for texts with escapes, and for the
-//! keys of objects that are passed over: they mean nothing, but none may be twice in its object.
+//! Scans JSON text front to back, without a tree and without recursion. It allocates only for texts with
+//! escapes, and for the keys of skipped objects: these are ignored, but duplicates are an error.
 
 use crate::container::tables::{extend, push};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 use crate::model::sort::find_duplicate;
 
-/// How deep an ignored value may nest.
+/// The deepest nesting of an ignored value.
 const MAX_DEPTH: usize = 127;
 
 /// A position in the text.
 pub struct Scan<'a> {
     bytes: &'a [u8],
-    /// What messages call the text; empty for an argument of a call.
+    /// The name of the text in messages; empty if it is an argument of a call.
     what: &'static str,
     at: usize,
     budget: &'a Budget,
 }
 
-/// A string of the text, with its escapes decoded.
+/// A string in the text, with its escapes decoded.
 pub type Text<'s> = &'s [u8];
 
 impl<'a> Scan<'a> {
-    /// Begins at the front of a text, which has to be UTF-8; messages call it `what`, and the argument of a
-    /// call where that is empty.
+    /// Begins at the front of a text, which must be UTF-8. Messages call it `what`; if that is empty, it is
+    /// an argument of a call.
     pub fn new(bytes: &'a [u8], what: &'static str, budget: &'a Budget) -> Result<Scan<'a>> {
         match std::str::from_utf8(bytes) {
             Ok(_) => Ok(Scan { bytes, what, at: 0, budget }),
@@ -31,7 +31,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// An error of the syntax, here.
+    /// A syntax error at the current position.
     #[cold]
     pub fn wrong(&self, what: &str) -> Error {
         match self.what {
@@ -40,7 +40,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The next byte behind white space, which is passed.
+    /// Skips white space and returns the next byte.
     pub fn next_byte(&mut self) -> Option<u8> {
         self.space();
         self.peek()
@@ -63,7 +63,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether that byte comes next, behind white space; then it is passed.
+    /// Skips white space and consumes this byte if it comes next. Returns whether it did.
     #[inline(always)]
     pub fn take(&mut self, byte: u8) -> bool {
         if self.peek() != Some(byte) {
@@ -76,7 +76,7 @@ impl<'a> Scan<'a> {
         true
     }
 
-    /// Whether `null` comes next; then it is passed.
+    /// Consumes `null` if it comes next. Returns whether it did.
     #[cold]
     pub fn take_null(&mut self) -> bool {
         self.space();
@@ -87,7 +87,7 @@ impl<'a> Scan<'a> {
         is_there
     }
 
-    /// Steps over `byte`, or fails with `message`.
+    /// Consumes `byte`, or fails with `message`.
     #[inline(always)]
     pub fn expect(&mut self, byte: u8, message: &str) -> Result<()> {
         match self.take(byte) {
@@ -96,7 +96,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether another item of an object or array comes; its end is passed.
+    /// Whether an object or array has another item. If not, consumes its end.
     #[inline(always)]
     pub fn another(&mut self, is_first: bool, end: u8) -> Result<bool> {
         if is_first {
@@ -111,7 +111,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Only white space up to the end.
+    /// Checks that only white space is left.
     pub fn end(&mut self) -> Result<()> {
         self.space();
         match self.peek() {
@@ -120,7 +120,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A string; `scratch` holds it where it has escapes.
+    /// Reads a string. If it has escapes, it is decoded to `scratch`.
     #[inline(always)]
     pub fn string<'s>(&mut self, scratch: &'s mut Vec<u8>) -> Result<Text<'s>>
     where
@@ -138,7 +138,7 @@ impl<'a> Scan<'a> {
         Ok(scratch)
     }
 
-    /// A string with escapes in it, or without an end.
+    /// Reads a string that has escapes or no end.
     #[cold]
     fn escaped(&mut self, out: &mut Vec<u8>) -> Result<()> {
         loop {
@@ -188,7 +188,7 @@ impl<'a> Scan<'a> {
                             second @ 0xdc00..0xe000 => {
                                 0x10000_u32.saturating_add((first & 0x3ff) << 10 | (second & 0x3ff))
                             }
-                            _ => first, // which is no character
+                            _ => first, // not a character, which is reported below
                         }
                     }
                     _ => first,
@@ -209,12 +209,12 @@ impl<'a> Scan<'a> {
         Ok(code)
     }
 
-    /// An integer from 0 to 2^64 - 1, written as such.
+    /// Reads an integer from 0 to 2^64 - 1 without fraction or exponent.
     #[inline(always)]
     pub fn unsigned(&mut self, rule: Rule, what: &str) -> Result<u64> {
         self.space();
         let start = self.at;
-        let mut small = 0u64; // right as long as there are fewer digits than the largest number has
+        let mut small = 0u64; // correct as long as there are fewer digits than in the largest number
         while let Some(digit @ b'0'..=b'9') = self.peek() {
             small = small.wrapping_mul(10).wrapping_add(u64::from(digit & 15));
             self.step();
@@ -231,11 +231,11 @@ impl<'a> Scan<'a> {
         Err(broken!(rule, "{what} at byte {start} of {} is not an integer from 0 to 2^64-1", self.what))
     }
 
-    /// Passes over a value of any kind, whose keys it keeps.
+    /// Skips a value of any kind, but records the keys in it.
     #[cold]
     #[inline(never)] // so that the array of open objects and arrays is on no other function's stack
     pub fn skip(&mut self, scratch: &mut Vec<u8>, keys: &mut PassedKeys) -> Result<()> {
-        // The open objects and arrays, outermost first: an object's number, none for an array.
+        // The open objects and arrays, outermost first: the number of an object, `None` for an array.
         let mut open = [None; MAX_DEPTH];
         let mut depth = 0usize;
         let mut first;
@@ -264,8 +264,8 @@ impl<'a> Scan<'a> {
                     first = false;
                 }
             }
-            // A value is complete: go on to the next one, behind the ends of the objects and arrays that it
-            // is the last of.
+            // A value is complete. Close the objects and arrays that end here, then continue with the next
+            // value.
             loop {
                 let Some(around) = depth.checked_sub(1) else { return Ok(()) };
                 let object = open.get(around).copied().flatten();
@@ -281,7 +281,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A number, or one of `true`, `false` and `null`.
+    /// Reads a number, `true`, `false` or `null`.
     pub fn scalar(&mut self) -> Result<Text<'a>> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let end =
@@ -300,13 +300,13 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// How many bytes come before a quote, a backslash, a control character, or the end. It checks eight at a
-/// time, because names have about fifty.
+/// How many bytes come before a quote, a backslash, a control character, or the end. Checks eight at a time,
+/// because names have about fifty.
 #[inline(always)]
 fn plain_size(text: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH_BITS: u64 = ONES << 7;
-    // The high bit of the first byte that is zero, if any is; those behind it may be wrong.
+    // The high bit of the first zero byte is set, if there is one. The bits of later bytes may be wrong.
     let zero_in = |eight: u64| eight.wrapping_sub(ONES) & !eight & HIGH_BITS;
     let special = |eight: u64| {
         let is_control = eight.wrapping_sub(ONES.wrapping_mul(0x20)) & !eight & HIGH_BITS;
@@ -325,14 +325,14 @@ fn plain_size(text: &[u8]) -> usize {
     size.saturating_add(rest.iter().position(is_special).unwrap_or(rest.len()))
 }
 
-/// The number of 20 digits or more; none if it does not fit in 64 bits.
+/// A number with 20 digits or more; `None` if it does not fit in 64 bits.
 #[cold]
 fn large_number(digits: &[u8]) -> Option<u64> {
     let value = |digit: &u8| u64::from(digit & 15);
     digits.iter().try_fold(0u64, |number, digit| number.checked_mul(10)?.checked_add(value(digit)))
 }
 
-/// Whether it is a number as JSON has them.
+/// Whether it is a valid JSON number.
 fn is_number(word: &[u8]) -> bool {
     fn digits(word: &[u8]) -> Option<&[u8]> {
         let count = word.iter().take_while(|b| b.is_ascii_digit()).count();
@@ -359,23 +359,23 @@ fn is_number(word: &[u8]) -> bool {
     whole(word).is_some()
 }
 
-/// Keys of any number of objects; number 0 is one whose other keys the caller knows.
+/// The keys of all objects so far. Object 0 is one whose known keys the caller handles.
 #[derive(Default)]
 pub struct PassedKeys {
     texts: Vec<u8>,
     keys: Vec<Key>,
-    /// The number of objects, without number 0.
+    /// The number of objects, not counting object 0.
     objects: u32,
 }
 
-/// A key, and which object has it. Its text begins where the one before ends.
+/// A key and the number of its object. Its text begins where the text of the key before ends.
 struct Key {
     object: u32,
     end: usize,
 }
 
 impl PassedKeys {
-    /// The number of one more object. There are fewer than bytes, and a text has at most 2^32.
+    /// The number for a new object. There are fewer objects than bytes, and a text has at most 2^32 bytes.
     pub(super) fn add_object(&mut self) -> u32 {
         self.objects = self.objects.saturating_add(1);
         self.objects
@@ -388,7 +388,7 @@ impl PassedKeys {
         push(budget, &mut self.keys, Key { object, end: self.texts.len() })
     }
 
-    /// Fails if an object has a key twice; otherwise forgets all keys.
+    /// Fails if an object has a key twice. Otherwise forgets all keys.
     #[inline(always)]
     pub fn check(&mut self, budget: &Budget) -> Result<()> {
         match self.keys.is_empty() {
@@ -399,7 +399,8 @@ impl PassedKeys {
 
     #[cold]
     fn check_some(&mut self, budget: &Budget) -> Result<()> {
-        let temporary = bytes_of::<(u32, &[u8])>(self.keys.len()).saturating_mul(2); // the list, and the memory that sorts it
+        // The list, and the memory for sorting it.
+        let temporary = bytes_of::<(u32, &[u8])>(self.keys.len()).saturating_mul(2);
         budget.charge(temporary, "keys that are compared")?;
         let mut keys: Vec<(u32, &[u8])> = Vec::new();
         keys.try_reserve_exact(self.keys.len())?;

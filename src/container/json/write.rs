@@ -1,13 +1,13 @@
-//! A value to JSON text.
+//! Writes a value as JSON text.
 
 use crate::error::{fail, Result};
 use crate::model::value::{Kind, Map, Value};
 use std::fmt::Write;
 
-/// 23 is `undefined` (RFC 7049 section 2.3).
+/// The simple value `undefined` has number 23 (RFC 7049 section 2.3).
 pub(super) const UNDEFINED: u8 = 23;
 
-/// Text that grows fallibly.
+/// Text that grows without aborting if memory runs out.
 struct Out(String);
 
 impl Write for Out {
@@ -18,7 +18,7 @@ impl Write for Out {
     }
 }
 
-/// The value as JSON text. Its depth is bounded, and so is the recursion.
+/// The value as JSON text. Its depth is limited, so the recursion is, too.
 pub fn write(value: Value<'_>) -> Result<String> {
     let mut out = Out(String::new());
     put(&mut out, value).map_err(|_| fail!(OutOfMemory, "could not allocate the JSON text"))?;
@@ -48,7 +48,7 @@ fn put(out: &mut Out, value: Value<'_>) -> std::fmt::Result {
             put_list(out, items.iter(), put)?;
             out.write_char(']')
         }
-        // A map that could be taken for one of the forms below is written as pairs, too.
+        // A map that could be mistaken for one of the forms below is also written as pairs.
         Kind::Map(pairs) if is_plain(pairs) => {
             out.write_char('{')?;
             put_list(out, pairs.iter(), |out, (key, value)| {
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use crate::model::value::{order, OwnedValue};
 
-    /// Text that reading returns unchanged.
+    /// Texts that a parse and a write return unchanged.
     const TEXTS: [&str; 14] = [
         "null",
         "[true,false]",

@@ -1,4 +1,4 @@
-//! Arrays to the tables of a manifest.
+//! Reads arrays into the tables of a manifest.
 
 use super::header::{self, Front, Header, Kind};
 use crate::codec::inflate_front;
@@ -16,28 +16,28 @@ use crate::model::manifest::{
 };
 use std::fmt::Display;
 
-/// Bytes of a member that are read with its local header. Most array headers have 128 bytes.
+/// How many bytes of a member are read with its local header. Most array headers have 128 bytes.
 const AHEAD: u64 = 256;
-/// Bytes of a single array that are read first.
+/// How many bytes of a single array are read first.
 const FIRST_READ: u64 = 4 << 10;
 
-/// What was found out about a member.
+/// The result of looking at a member.
 enum Found {
-    /// It is a folder, which holds nothing.
+    /// It is a folder and has no content.
     Folder,
-    /// Its bytes are stored in a way that is not read here.
+    /// It is stored in a way that the library does not read.
     Unread,
-    /// It does not begin as an array does.
+    /// It does not begin like an array.
     Other,
-    /// It is an array whose format has a version that is not read here.
+    /// It is an array in a version of the format that the library does not read.
     Version(u8, u8),
     Array(Header),
 }
 
-/// The type of a member that is not an array.
+/// The type name of a member that is not an array.
 const NOT_AN_ARRAY: &str = "npz.not_an_array";
 
-/// The arrays of an archive: the members that begin as an array does. The others are listed, and not read.
+/// Reads the arrays of an archive: members that begin like an array. Other members are listed but not read.
 pub(super) fn archive(
     mut directory: Directory,
     frame: &mut Frame,
@@ -99,7 +99,7 @@ fn neither(directory: &Directory) -> Error {
     )
 }
 
-/// Reads the header of each member that is an array, and puts its dimensions to `dimensions`.
+/// Reads the header of each member that is an array. Appends its dimensions to `dimensions`.
 fn headers(
     directory: &mut Directory,
     input: &mut dyn Input,
@@ -137,7 +137,7 @@ fn headers(
     Ok(found)
 }
 
-/// An array that is a file.
+/// Reads a file that is a single array.
 pub(super) fn single(
     frame: &mut Frame,
     input: &mut dyn Input,
@@ -189,7 +189,7 @@ fn begin() -> Result<Manifest> {
     Ok(manifest)
 }
 
-/// The header of a deflated member whose first stored bytes are `front`.
+/// The header of a deflated member, which begins with the stored bytes `front`.
 fn inflate(
     member: &Member,
     front: &[u8],
@@ -219,7 +219,7 @@ fn inflate(
     }
 }
 
-/// Bytes of the elements of an array; none if the size of one is not known.
+/// The size of an array's elements in bytes; `None` if the size of an element is unknown.
 fn size_of(header: &Header, dimensions: &[u64]) -> Result<Option<u64>> {
     let shape = shape_of(header, dimensions);
     let unit = match &header.kind {
@@ -231,7 +231,8 @@ fn size_of(header: &Header, dimensions: &[u64]) -> Result<Option<u64>> {
     unit.map(|unit| elements.checked_mul(unit).ok_or_else(overflow)).transpose()
 }
 
-/// Checks that an array of `total` bytes, its header included, has as many elements as its shape says.
+/// Checks that an array of `total` bytes (including its header) has the number of elements that its shape
+/// gives.
 fn check_size(header: &Header, dimensions: &[u64], total: u64) -> Result<()> {
     let size = total.saturating_sub(header.size);
     match size_of(header, dimensions)? {
@@ -244,7 +245,7 @@ fn check_size(header: &Header, dimensions: &[u64], total: u64) -> Result<()> {
     }
 }
 
-/// Bytes of an element.
+/// The size of an element in bytes.
 fn unit(dtype: Dtype, logical: LogicalType) -> u64 {
     match logical {
         LogicalType::Known(logical) => logical.block().bytes,
@@ -257,17 +258,18 @@ fn shape_of<'d>(header: &Header, dimensions: &'d [u64]) -> &'d [u64] {
     dimensions.get(start..start.saturating_add(rank)).unwrap_or_default()
 }
 
-/// Where the bytes of an array are in the file, and how they are encoded.
+/// The position of an array's bytes in the file, and their encoding.
 struct StoredArray {
     offset: u64,
     stored_size: u64,
     encoding: Encoding,
-    /// The layout; strides are set later.
+    /// The layout. Its strides are set later.
     layout: Layout,
 }
 
 impl StoredArray {
-    /// The array in a member, whose stored bytes are known, behind a header of that size.
+    /// The array in a member, after a header of this size. The position of the member's stored bytes is
+    /// known.
     fn of(member: &Member, header_size: u64) -> StoredArray {
         let stored = member.stored();
         let checksum = Some(Checksum { crc32: member.crc32, start: stored.start, size: member.size });
@@ -297,7 +299,7 @@ impl StoredArray {
     }
 }
 
-/// Adds an array as an object of one component.
+/// Adds an array as an object with one component.
 fn add_array(
     manifest: &mut Manifest,
     name: &[u8],
@@ -319,7 +321,7 @@ fn add_array(
     add_object(manifest, name, header.shape, (component, rare), place, budget)
 }
 
-/// Adds a member that is listed and not read. The reason becomes its type.
+/// Adds a member that is listed but not read. The name of its type gives the reason.
 fn add_unread(
     manifest: &mut Manifest,
     name: &[u8],
@@ -334,7 +336,7 @@ fn add_unread(
     add_object(manifest, name, (0, 0), (component, rare), place, budget)
 }
 
-/// Adds an object of one component whose type is known.
+/// Adds an object with one component of a known type.
 fn add_object(
     manifest: &mut Manifest,
     name: &[u8],
@@ -361,7 +363,7 @@ fn add_object(
     add(budget, &mut manifest.objects, object)
 }
 
-/// The strides of an array in Fortran's order; none if its elements are in row-major order all the same.
+/// The strides of an array in Fortran order; `None` if its elements are in row-major order anyway.
 fn strides(manifest: &mut Manifest, header: &Header, budget: &Budget) -> Result<Option<u32>> {
     let shape = shape_of(header, &manifest.dimensions);
     let is_row_major = shape.iter().filter(|count| **count != 1).count() < 2 || shape.contains(&0);
@@ -377,7 +379,7 @@ fn strides(manifest: &mut Manifest, header: &Header, budget: &Budget) -> Result<
     Ok(Some(start))
 }
 
-/// The name of a type that is not read, from its description: Latin-1.
+/// The name of a type that is not read, from its description in Latin-1.
 fn described(manifest: &mut Manifest, text: &[u8], budget: &Budget) -> Result<TextId> {
     let mut name = Vec::new();
     extend(budget, &mut name, b"numpy.")?;
@@ -394,12 +396,12 @@ fn described(manifest: &mut Manifest, text: &[u8], budget: &Budget) -> Result<Te
     kept
 }
 
-/// Frees a text whose memory was charged.
+/// Frees a text, and returns its memory to the budget.
 fn drop_text(text: Vec<u8>, budget: &Budget) {
     budget.give_back(text.capacity() as u64);
 }
 
-/// The characters of code page 437 from 128 on, in which names are that are not marked as UTF-8.
+/// The characters of code page 437 from 128 on. Names that are not marked as UTF-8 use them.
 const CODE_PAGE_437: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
 
 fn decode_437(name: &[u8], budget: &Budget, to: &mut Vec<u8>) -> Result<()> {

@@ -1,5 +1,5 @@
-//! The front of an array: version, length of the header, the header, which is a dictionary as Python writes
-//! it, and nothing in it is evaluated; types of elements as NumPy names them.
+//! The start of an array: version, length of the header, and the header, which is a Python dictionary as
+//! text. It is parsed and never evaluated. Also NumPy's names for types of elements.
 
 use crate::container::tables::{extend, push};
 use crate::error::{broken, Error, Quoted, Result, Rule};
@@ -9,39 +9,39 @@ use crate::model::manifest::{table_position, LogicalType};
 
 /// First bytes.
 pub(super) const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// Bytes of the magic, the version and the length, which has two bytes or four.
+/// The size of the magic, the version and the length. The length has two bytes or four.
 const SHORT_PREFIX: usize = 10;
 const LONG_PREFIX: usize = 12;
-/// Bytes of the longest header that is read: more than any type takes.
+/// The longest header that is read, which is more than any type needs.
 const MAX_HEADER: u64 = 1 << 20;
-/// The most dimensions of an array, as in NumPy.
+/// The most dimensions of an array, the same as in NumPy.
 ///
 /// cbindgen:ignore
 pub const MAX_RANK: u32 = 64;
 
-/// What a header says.
+/// The contents of a header.
 #[derive(Debug)]
 pub(super) struct Header {
     pub kind: Kind,
     pub fortran_order: bool,
-    /// Its dimensions in the manifest's table: the first, and how many.
+    /// The position of its first dimension in the manifest's table, and the number of dimensions.
     pub shape: (u32, u32),
-    /// Bytes before the elements.
+    /// How many bytes come before the elements.
     pub size: u64,
 }
 
 /// What the first bytes show.
 pub(super) enum Front {
     Header(Header),
-    /// They are not those of an array.
+    /// They do not begin an array.
     Other,
-    /// They are those of an array whose format has a version that is not read here.
+    /// They begin an array in a version of the format that the library does not read.
     Version(u8, u8),
-    /// The header needs this many bytes.
+    /// The header needs this many bytes in all.
     Needs(u64),
 }
 
-/// Reads the front of an array of `total` bytes that begins with `bytes`. Its dimensions are appended to
+/// Reads the start of an array of `total` bytes. `bytes` are its first bytes. Its dimensions are appended to
 /// `dimensions`.
 pub(super) fn read(bytes: &[u8], total: u64, dimensions: &mut Vec<u64>, budget: &Budget) -> Result<Front> {
     let incomplete = |wanted: u64| match total < wanted {
@@ -75,7 +75,7 @@ pub(super) fn read(bytes: &[u8], total: u64, dimensions: &mut Vec<u64>, budget: 
     Ok(Front::Header(Header { size: end, ..found }))
 }
 
-/// Keys of the dictionary.
+/// The keys of the dictionary.
 const DESCR: u8 = 1;
 const FORTRAN_ORDER: u8 = 2;
 const SHAPE: u8 = 4;
@@ -127,7 +127,8 @@ fn dictionary(text: &[u8], dimensions: &mut Vec<u64>, budget: &Budget) -> Result
     }
 }
 
-/// Appends a tuple of dimensions to `dimensions`. Returns where the first is and how many there are.
+/// Reads a tuple of dimensions, and appends it to `dimensions`. Returns the position of the first and the
+/// number of dimensions.
 fn tuple(literal: &mut Literal<'_>, dimensions: &mut Vec<u64>, budget: &Budget) -> Result<(u32, u32)> {
     literal.expect(b'(', "expected a tuple of dimensions")?;
     let start = table_position(dimensions.len())?;
@@ -153,14 +154,14 @@ fn tuple(literal: &mut Literal<'_>, dimensions: &mut Vec<u64>, budget: &Budget) 
 /// The type of an array's elements.
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// One that is read.
+    /// A type that is read.
     Plain { dtype: Dtype, logical: LogicalType, big_endian: bool },
-    /// One that is listed, and not read: its description, and bytes of an element where that is known.
+    /// A type that is listed but not read: its description, and the size of an element, if it is known.
     Unreadable { text: Vec<u8>, size: Option<u64> },
 }
 
 impl Kind {
-    /// A type that is listed, by its description.
+    /// A type that is only listed, with its description.
     pub fn unreadable(text: &[u8], budget: &Budget) -> Result<Kind> {
         let mut kept = Vec::new();
         extend(budget, &mut kept, text)?;
@@ -191,7 +192,7 @@ fn plain(kind: u8, size: u64) -> Option<(Dtype, LogicalType)> {
 }
 
 /// The type that a text describes by byte order, kind and size. A text that is not understood is a type that
-/// is not read: other programs have types of their own, such as `<f1` for a float of 8 bits.
+/// is not read. Other programs have types of their own, for example `<f1` for an 8-bit float.
 pub(super) fn parse(text: &[u8], budget: &Budget) -> Result<Kind> {
     let (big_endian, rest) = match text {
         [b'>', rest @ ..] => (true, rest),
@@ -209,7 +210,7 @@ pub(super) fn parse(text: &[u8], budget: &Budget) -> Result<Kind> {
     if let (Some((dtype, logical)), []) = (size.and_then(|size| plain(*kind, size)), unit) {
         return Ok(Kind::Plain { dtype, logical, big_endian: big_endian && dtype.size() > 1 });
     }
-    // Types of NumPy that are listed but not read, with the bytes of an element.
+    // Types of NumPy that are listed but not read: the size of an element.
     let size = match (*kind, unit) {
         (b'S' | b'a' | b'V', []) => size,
         (b'U', []) => size.and_then(|size| size.checked_mul(4)),
@@ -222,8 +223,8 @@ pub(super) fn parse(text: &[u8], budget: &Budget) -> Result<Kind> {
     Ok(Kind::Unreadable { text: kept, size })
 }
 
-/// How deep brackets may nest; types of fields do.
-const MAX_DEPTH: u32 = 64; // as the message says
+/// The deepest nesting of brackets, which types of fields use.
+const MAX_DEPTH: u32 = 64; // the message has this number, too
 
 /// A position in a header.
 pub(super) struct Literal<'a> {
@@ -255,7 +256,7 @@ impl<'a> Literal<'a> {
         }
     }
 
-    /// Passes over a mark, if it comes next.
+    /// Consumes a mark if it comes next.
     pub fn take(&mut self, mark: u8) -> bool {
         self.space();
         let is_there = self.peek() == Some(mark);
@@ -272,7 +273,7 @@ impl<'a> Literal<'a> {
         }
     }
 
-    /// Nothing is left but white space.
+    /// Checks that only white space is left.
     pub fn end(&mut self) -> Result<()> {
         self.space();
         match self.peek() {
@@ -281,7 +282,7 @@ impl<'a> Literal<'a> {
         }
     }
 
-    /// A text in quotes, without escapes; none where something else comes next.
+    /// Reads a quoted text without escapes; `None` if something else comes next.
     pub fn text(&mut self) -> Result<Option<&'a [u8]>> {
         self.quoted(false)
     }
@@ -310,7 +311,7 @@ impl<'a> Literal<'a> {
         }
     }
 
-    /// True or False.
+    /// Reads True or False.
     pub fn boolean(&mut self) -> Result<bool> {
         self.space();
         let rest = self.bytes.get(self.at..).unwrap_or_default();
@@ -325,7 +326,7 @@ impl<'a> Literal<'a> {
         Err(self.wrong("expected True or False"))
     }
 
-    /// A decimal integer from 0 to 2^63 - 1, as shapes have them; Python 2 wrote an L behind some.
+    /// Reads a decimal integer from 0 to 2^63 - 1, as in shapes. Python 2 wrote an L after some.
     pub fn dimension(&mut self) -> Result<u64> {
         self.space();
         let start = self.at;
@@ -347,11 +348,12 @@ impl<'a> Literal<'a> {
         number.ok_or_else(overflow)
     }
 
-    /// A value of texts, integers, lists and tuples: its bytes. Names of fields may have escapes.
+    /// Reads a value of texts, integers, lists and tuples. Returns its bytes. Names of fields may have
+    /// escapes.
     pub fn value(&mut self) -> Result<&'a [u8]> {
         self.space();
         let start = self.at;
-        // A bit for each open bracket: 1 for a list's, 0 for a tuple's.
+        // A bit for each open bracket: 1 for a list, 0 for a tuple.
         let (mut lists, mut depth) = (0u64, 0u32);
         loop {
             // A value comes next, or the end of an empty list or tuple.
@@ -371,7 +373,7 @@ impl<'a> Literal<'a> {
                 Some(b'0'..=b'9') => drop(self.dimension()?),
                 _ => return Err(self.wrong("expected a text, an integer, a list or a tuple")),
             }
-            // A value is followed by the ends of the lists and tuples around it, or by a comma.
+            // After a value come the ends of lists and tuples, or a comma.
             loop {
                 if depth == 0 {
                     return Ok(self.bytes.get(start..self.at).unwrap_or_default());

@@ -1,9 +1,9 @@
-//! NumPy's arrays: npz, an archive of them, and npy, one by itself.
+//! NumPy's arrays: npz is an archive of arrays, npy is a single array.
 //!
-//! An array is a header, the text of a Python dictionary, and the elements. In an archive the arrays are the
-//! members that begin as one does, stored or deflated; an array by itself has the empty name. What is not
-//! read here is listed: arrays of other types, members that are compressed in other ways, members that are
-//! not arrays.
+//! An array has a header, which is the text of a Python dictionary, and then its elements. In an archive,
+//! arrays are the members that begin like one, stored or deflated. A single array gets the empty name. What
+//! the library does not read is listed: arrays of other types, members with other compression, and members
+//! that are not arrays.
 
 mod arrays;
 pub mod header;
@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::memory::Budget;
 use crate::model::manifest::{Container, Manifest};
 
-/// Its row.
+/// Its row in the table.
 pub(crate) const ROW: Row = Row {
     capabilities: Capabilities {
         container: Container::Npz,
@@ -40,7 +40,7 @@ pub(crate) const ROW: Row = Row {
     canonical: None,
 };
 
-/// Detects an array by its magic, and an archive, whose members then show whether it is an npz or a
+/// Detects an array by its magic, and archives. The members of an archive then show whether it is an npz or a
 /// checkpoint.
 fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
     match ends.head.starts_with(header::MAGIC) || zip::begins(ends) {

@@ -5,7 +5,7 @@ use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Container, Encoding, LogicalType, Manifest};
 
-/// An array: its header, the text padded by nothing, and its elements.
+/// An array: its header with unpadded text, and its elements.
 fn array(version: u8, text: &str, elements: &[u8]) -> Vec<u8> {
     let size = text.len() as u32;
     let size = size.to_le_bytes();
@@ -110,7 +110,7 @@ fn a_shape_is_a_tuple_of_integers() {
 
 #[test]
 fn types_are_read_or_listed() {
-    let native = cfg!(target_endian = "big"); // without a named order it has the machine's
+    let native = cfg!(target_endian = "big"); // without a stated order, it is the machine's
     for (descr, dtype, big) in [
         ("'|b1'", Dtype::Bool, false),
         ("'|i1'", Dtype::I8, false),

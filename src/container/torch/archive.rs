@@ -1,4 +1,4 @@
-//! The records of a checkpoint: what its archive has in one folder.
+//! The records of a checkpoint: the members in one folder of its archive.
 
 use super::values::{Record, Storage};
 use crate::codec::Coding;
@@ -12,21 +12,21 @@ use crate::model::component::Checksum;
 use crate::model::encoding::Encoding;
 use crate::model::sort::sort_by;
 
-/// The record of the pickle.
+/// The name of the record with the pickle.
 const PICKLE: &[u8] = b"data.pkl";
-/// In front of the records of storages.
+/// The prefix of the records with storages.
 const STORAGES: &[u8] = b"data/";
-/// The latest layout of records that is known.
+/// The latest known version of the records.
 const LATEST_VERSION: u32 = 10;
-/// The largest record of one short text: `byteorder`, `version`.
+/// The largest record that is one short text: `byteorder`, `version`.
 const MAX_TEXT: u64 = 64;
 
-/// Whether a member of that name shows that an archive is a checkpoint.
+/// Whether a member with this name shows that an archive is a checkpoint.
 pub fn is_pickle(name: &[u8]) -> bool {
     name == PICKLE || root(name).is_some()
 }
 
-/// The folder of a pickle, with the slash behind it.
+/// The folder of a pickle, including the slash.
 fn root(name: &[u8]) -> Option<&[u8]> {
     name.strip_suffix(PICKLE).filter(|root| root.len() > 1 && root.ends_with(b"/"))
 }
@@ -37,15 +37,15 @@ pub struct Archive<'d> {
     root: &'d [u8],
     /// The pickle.
     pub pickle: &'d Member,
-    /// Members of the folder `data`, sorted by name.
+    /// The members of the folder `data`, sorted by name.
     storages: Vec<&'d Member>,
-    /// PyTorch was told to write no CRC-32 (`set_crc32_options(False)`), so that the members say 0.
+    /// Whether PyTorch was told not to write CRC-32s (`set_crc32_options(False)`), so that they are all 0.
     lacks_checksums: bool,
     budget: &'d Budget,
 }
 
 impl<'d> Archive<'d> {
-    /// Finds the folder with the pickle; an archive has exactly one.
+    /// Finds the folder with the pickle. An archive must have exactly one.
     pub fn find(directory: &'d Directory, budget: &'d Budget) -> Result<Archive<'d>> {
         let mut pickles = directory.members.iter().filter_map(|m| Some((m, root(directory.name(m))?)));
         let Some((pickle, root)) = pickles.next() else {
@@ -77,7 +77,7 @@ impl<'d> Archive<'d> {
         Ok(Archive { directory, root, pickle, storages, lacks_checksums, budget })
     }
 
-    /// Gives back what was charged for it.
+    /// Returns its memory to the budget.
     pub fn release(self) {
         self.budget.give_back(bytes_of::<&Member>(self.storages.capacity()));
     }
@@ -87,7 +87,7 @@ impl<'d> Archive<'d> {
         self.directory.members.iter().find(is)
     }
 
-    /// The record of a storage; its size has to be the one that the pickle announces.
+    /// The record of a storage. It must have the size that the pickle declares.
     pub fn storage(&self, key: &[u8], storage: &Storage) -> Result<Record> {
         let path = |member: &Member| {
             let name = self.directory.name(member).strip_prefix(self.root).unwrap_or_default();
@@ -118,7 +118,7 @@ impl<'d> Archive<'d> {
         }
     }
 
-    /// Whether elements are big-endian. Without a record `byteorder`, as the first versions wrote, they are
+    /// Whether elements are big-endian. The first versions wrote no record `byteorder`; then elements are
     /// little-endian.
     pub fn is_big_endian(&self, input: &mut dyn Input) -> Result<bool> {
         let Some(member) = self.record(b"byteorder") else { return Ok(false) };
@@ -132,7 +132,7 @@ impl<'d> Archive<'d> {
         }
     }
 
-    /// Refuses layouts of records that are later than the latest known one.
+    /// Refuses versions of the records that are later than the latest known one.
     pub fn check_version(&self, input: &mut dyn Input) -> Result<()> {
         let Some(member) = self.record(b"version") else { return Ok(()) };
         let mut scratch = Vec::new();
@@ -148,7 +148,7 @@ impl<'d> Archive<'d> {
         }
     }
 
-    /// A record of a few bytes.
+    /// Reads a record that is a short text.
     fn text<'r>(
         &self,
         member: &Member,
@@ -168,8 +168,8 @@ impl<'d> Archive<'d> {
         }
     }
 
-    /// The bytes of a record, in `scratch` if they are deflated; checked by its CRC-32, if the archive has
-    /// any.
+    /// The bytes of a record. If they are deflated, they are decoded to `scratch`. If the archive has
+    /// CRC-32s, they are checked.
     pub fn bytes<'r>(
         &self,
         member: &Member,

@@ -1,4 +1,4 @@
-//! What the functions of a checkpoint make of their arguments: storages, tensors, plain values.
+//! What the functions of a checkpoint return for their arguments: storages, tensors, plain values.
 
 use super::globals::{Element, Global, Unreadable};
 use super::values::{wrong, Heap, Id, Kind, Reason, Storage, Tensor, Value};
@@ -6,13 +6,13 @@ use crate::error::{broken, fail, Error, Result, Rule};
 use crate::model::manifest::element_count;
 use std::ops::RangeInclusive;
 
-/// Most dimensions of a tensor: PyTorch's own limit.
+/// The most dimensions of a tensor, the same as in PyTorch.
 const MAX_RANK: usize = 64;
 
-/// Most arguments of a function.
+/// The most arguments of a function.
 const MAX_ARGUMENTS: usize = 16;
 
-/// Arguments of a call.
+/// The arguments of a call.
 struct Arguments {
     values: [Value; MAX_ARGUMENTS],
 }
@@ -29,18 +29,18 @@ impl Arguments {
         }
     }
 
-    /// An argument; `None` is one that is not there.
+    /// An argument; `None` if there is no such argument.
     fn get(&self, at: usize) -> Value {
         self.values.get(at).copied().unwrap_or(Value::None)
     }
 }
 
-/// Bytes of the longest key of a storage. PyTorch writes a number. Keys are compared with each other, and a
-/// few bytes of a pickle repeat a long one.
+/// The longest key of a storage. PyTorch writes a number. Keys are compared with each other, and a few bytes
+/// of a pickle can repeat a long key.
 const LONGEST_KEY: usize = 256;
 
-/// What a persistent id stands for: ('storage', class, key, location, count) for a storage. Before PyTorch
-/// 1.6 a storage has a sixth field, and ('module', class, file, source) stands for the class.
+/// The value of a persistent id. For a storage, this is ('storage', class, key, location, count). Before
+/// PyTorch 1.6, a storage has a sixth field, and the class may be ('module', class, file, source).
 pub fn persistent(heap: &mut Heap<'_>, id: Value) -> Result<Value> {
     let refused = || wrong(format_args!("the persistent id is {}, not a storage's", id.kind()));
     let Value::Items(Kind::Tuple, items) = id else { return Err(refused()) };
@@ -91,7 +91,7 @@ fn number(value: Value) -> Option<u64> {
     }
 }
 
-/// Shows a value that should have been an integer from 0 to 2^63 - 1.
+/// Shows a value that should be an integer from 0 to 2^63 - 1.
 struct Shown(Value);
 
 impl std::fmt::Display for Shown {
@@ -104,12 +104,12 @@ impl std::fmt::Display for Shown {
     }
 }
 
-/// Whether nothing here knows what a value is.
+/// Whether the meaning of a value is unknown.
 fn is_foreign(value: Value) -> bool {
     matches!(value, Value::Foreign(_) | Value::Items(Kind::Foreign, _))
 }
 
-/// What is not made here: a foreign function or class, and what it would be called with.
+/// A value that is not built here: a foreign function or class, and the arguments it would be called with.
 pub fn foreign(heap: &mut Heap<'_>, parts: &[Value]) -> Result<Value> {
     let made = heap.make(Kind::Foreign)?;
     let Value::Items(_, id) = made else { return Ok(made) };
@@ -117,7 +117,7 @@ pub fn foreign(heap: &mut Heap<'_>, parts: &[Value]) -> Result<Value> {
     Ok(made)
 }
 
-/// What a function makes of a tuple of arguments.
+/// What a function returns for a tuple of arguments.
 pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value> {
     let of_tensors = matches!(
         function,
@@ -175,7 +175,7 @@ pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Valu
     }
 }
 
-/// A dict of nothing, of another one, or of a list of pairs.
+/// An empty dict, or a dict from another one or a list of pairs.
 fn dict(heap: &mut Heap<'_>, arguments: Id) -> Result<Value> {
     let from = match Arguments::of(heap, arguments, 0..=1, "a dict")?.get(0) {
         Value::None => return heap.make(Kind::Dict),
@@ -200,7 +200,7 @@ fn dict(heap: &mut Heap<'_>, arguments: Id) -> Result<Value> {
     Ok(made)
 }
 
-/// Bytes that protocol 2 has as a text.
+/// Bytes that protocol 2 stores as a text.
 fn encoded(heap: &Heap<'_>, given: &Arguments) -> Result<Value> {
     let Value::Text(text) = given.get(0) else {
         return Err(wrong(format_args!("{} is encoded", given.get(0).kind())));
@@ -212,7 +212,7 @@ fn encoded(heap: &Heap<'_>, given: &Arguments) -> Result<Value> {
     }
 }
 
-/// A tensor that is rebuilt with a type and attributes of its own; both mean nothing here.
+/// A tensor that is rebuilt with a type and attributes of its own, which are ignored here.
 fn rebuild_from_type(heap: &mut Heap<'_>, given: &Arguments) -> Result<Value> {
     match (given.get(0), given.get(1), given.get(2)) {
         (
@@ -255,7 +255,7 @@ fn rebuild_from_type(heap: &mut Heap<'_>, given: &Arguments) -> Result<Value> {
 /// (storage, offset, size, stride, requires_grad, hooks, [dtype of v3], metadata)
 fn rebuild(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value> {
     let has_dtype = function == Global::RebuildTensorV3;
-    // Metadata is the last argument, where there is any.
+    // If there is metadata, it is the last argument.
     let (expected, metadata_at) = match function {
         Global::RebuildTensor => (4..=4, MAX_ARGUMENTS),
         Global::RebuildTensorV3 => (7..=8, 7),
@@ -288,11 +288,12 @@ fn rebuild(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value
     heap.add_tensor(tensor)
 }
 
-/// Checks that a tensor stays within its storage.
+/// Checks that a tensor stays inside its storage.
 fn check_view(heap: &Heap<'_>, tensor: &Tensor, storage: &Storage, element: Element) -> Result<()> {
     let (shape, strides) = heap.shape(tensor);
     let size = element.size().unwrap_or(1);
-    // The storage's size in elements of the tensor: one of v3 has a dtype of its own.
+    // The size of the storage in elements of the tensor. With `_rebuild_tensor_v3`, the tensor has a dtype of
+    // its own.
     let storage_unit = storage.element.map_or(Some(1), Element::size);
     let bytes = storage_unit.and_then(|unit| storage.count.checked_mul(unit));
     let elements = bytes.and_then(|bytes| bytes.checked_div(size)).unwrap_or(0);
@@ -315,7 +316,8 @@ fn check_view(heap: &Heap<'_>, tensor: &Tensor, storage: &Storage, element: Elem
     }
 }
 
-/// Adds a tensor's dimensions and strides to the table of numbers. Returns where they begin, and the rank.
+/// Adds a tensor's dimensions and strides to the table of numbers. Returns the position of the first, and the
+/// rank.
 fn shape_and_strides(heap: &mut Heap<'_>, size: Value, stride: Value) -> Result<(Id, u32)> {
     let mut numbers = [0; 2 * MAX_RANK];
     let (shape, strides) = numbers.split_at_mut(MAX_RANK);
@@ -346,7 +348,7 @@ fn dimensions(heap: &Heap<'_>, value: Value, out: &mut [u64], what: &str) -> Res
     Ok(rank)
 }
 
-/// The name of what metadata does to the elements, if they are not those of the storage because of it.
+/// If metadata changes the elements, so that they differ from those in the storage: the name of the change.
 fn changed_by(heap: &Heap<'_>, metadata: Value) -> Result<Option<&'static str>> {
     let id = match metadata {
         Value::None => return Ok(None),
@@ -370,7 +372,7 @@ fn changed_by(heap: &Heap<'_>, metadata: Value) -> Result<Option<&'static str>> 
     Ok(None)
 }
 
-/// A tensor that is listed and not read, with its shape if the arguments have one.
+/// A tensor that is listed but not read, with its shape if the arguments have one.
 fn rebuild_unreadable(heap: &mut Heap<'_>, reason: Unreadable, given: &Arguments) -> Result<Value> {
     let (element, size) = match (reason, given.get(0), given.get(1)) {
         (Unreadable::Quantized, Value::Storage(id), _) => {
@@ -391,7 +393,7 @@ fn rebuild_unreadable(heap: &mut Heap<'_>, reason: Unreadable, given: &Arguments
     };
     let shape = shape.get(..rank).unwrap_or_default();
     let numbers = heap.add_numbers(shape)?;
-    heap.add_numbers(shape)?; // in place of strides, which such a tensor does not need
+    heap.add_numbers(shape)?; // takes the place of the strides, which such a tensor does not need
     let rank = u32::try_from(rank).unwrap_or(0);
     let unreadable = Some(match reason {
         Unreadable::Unknown(function) => Reason::Foreign(function),

@@ -1,4 +1,5 @@
-//! A checkpoint to the tables of a manifest: its tensors, and its plain values as attributes of the file.
+//! Reads a checkpoint into the tables of a manifest: its tensors, and its plain values as attributes of the
+//! file.
 
 use super::archive::Archive;
 use super::globals::{Bare, Element, Global};
@@ -52,10 +53,10 @@ pub fn decode(
     Ok(manifest)
 }
 
-/// Finds where the file has the bytes of the storage with that key.
+/// Finds the bytes of the storage with this key in the file.
 type FindRecord<'r> = &'r dyn Fn(&[u8], &Storage) -> Result<Record>;
 
-/// The manifest of the file whose object is this pickle.
+/// The manifest of a file whose object is this pickle.
 pub fn manifest(
     pickle: &Pickle<'_>,
     record: FindRecord<'_>,
@@ -66,7 +67,8 @@ pub fn manifest(
     let heap = &pickle.heap;
     let mut manifest = Manifest::default();
     manifest.container = Some(Container::Torch);
-    manifest.version_text = Some(manifest.texts.add("")?); // the version of the records says nothing about the tensors
+    // The version of the records says nothing about the tensors.
+    manifest.version_text = Some(manifest.texts.add("")?);
     let data = manifest.intern_role("data")?;
     let attributes = Attributes::new(budget);
     let mut found = Found { heap, record, limits, budget, big_endian, data, manifest, attributes };
@@ -83,7 +85,7 @@ pub fn manifest(
     Ok(manifest)
 }
 
-/// The refusal of a pickle without a tensor that names a function or class which has no meaning here.
+/// The error for a pickle that has no tensor and names an unknown function or class.
 #[cold]
 fn only_foreign(heap: &Heap<'_>, foreign: Value) -> Error {
     let (module, name) = heap.foreign_name(foreign).unwrap_or((b"torch", b"unknown"));
@@ -96,7 +98,7 @@ fn only_foreign(heap: &Heap<'_>, foreign: Value) -> Error {
     )
 }
 
-/// The manifest and attributes that a pickle gave so far.
+/// The manifest and attributes so far.
 struct Found<'c> {
     heap: &'c Heap<'c>,
     record: FindRecord<'c>,
@@ -113,7 +115,7 @@ struct Found<'c> {
 struct View<'v> {
     storage: &'v Storage,
     element: Element,
-    /// The first one.
+    /// The first element.
     offset: u64,
     shape: &'v [u64],
     strides: &'v [u64],
@@ -172,7 +174,7 @@ impl Found<'_> {
         let overflow =
             || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} does not fit in 64 bits");
         let size = element_count(shape).and_then(|count| count.checked_mul(unit)).ok_or_else(overflow)?;
-        // The offset of an empty tensor means nothing: slices of slices have offsets past the end.
+        // The offset of an empty tensor has no meaning: slices of slices may have offsets past the end.
         let offset = if size == 0 { 0 } else { offset };
         let start = offset.checked_mul(unit).ok_or_else(overflow)?;
         // How many bytes of the storage the elements span.
@@ -206,7 +208,7 @@ impl Found<'_> {
         self.add(path, component, shape, element.elements_per_unit())
     }
 
-    /// Adds a tensor that is listed but not read; the name of its dtype says why.
+    /// Adds a tensor that is listed but not read. The name of its dtype gives the reason.
     fn unreadable(&mut self, path: &[u8], reason: impl Display, shape: &[u64]) -> Result<()> {
         let mut component = Component::new(self.data, None);
         let name = add_name(self.budget, &mut self.manifest, reason)?;
@@ -216,7 +218,7 @@ impl Found<'_> {
         self.add(path, component, shape, 1)
     }
 
-    /// Adds an object of one component. Its last dimension is PyTorch's times `elements_per_unit`.
+    /// Adds an object with one component. Its last dimension is PyTorch's times `elements_per_unit`.
     fn add(
         &mut self,
         path: &[u8],
@@ -248,21 +250,21 @@ impl Found<'_> {
     }
 }
 
-/// Values and their paths, before they become a map. Two may have one path: then the second key gets a mark.
+/// Values and their paths, before they become a map. If two have the same path, the second key gets a mark.
 pub struct Attributes<'b> {
     budget: &'b Budget,
     paths: Vec<u8>,
-    /// Where the path of each ends, and the value.
+    /// For each value, the end of its path, and the value.
     values: Vec<(usize, Value)>,
 }
 
 impl<'b> Attributes<'b> {
-    /// None yet.
+    /// An empty list.
     pub fn new(budget: &'b Budget) -> Attributes<'b> {
         Attributes { budget, paths: Vec::new(), values: Vec::new() }
     }
 
-    /// A plain value, a list or tuple of them, or one of a foreign class.
+    /// Adds a plain value, a list or tuple of plain values, or a value of a foreign class.
     pub fn add(&mut self, path: &[u8], value: Value) -> Result<()> {
         extend(self.budget, &mut self.paths, path)?;
         push(self.budget, &mut self.values, (self.paths.len(), value))
@@ -274,7 +276,7 @@ impl<'b> Attributes<'b> {
         self.paths.get(start..end(at)).unwrap_or_default()
     }
 
-    /// The map, at the end of `tape`; none if it is empty.
+    /// Appends the map to `tape`; `None` if it is empty.
     pub fn write(self, heap: &Heap<'_>, tape: &mut Tape) -> Result<Option<Position>> {
         let budget = self.budget;
         let held =
@@ -355,8 +357,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds an integer that an `i64` does not hold. One of more than 64 bits becomes a bignum of CBOR: the
-    /// bytes of n, or of -1 - n if n is negative.
+    /// Adds an integer that does not fit in an `i64`. If it has more than 64 bits, it becomes a CBOR bignum:
+    /// the bytes of n, or of -1 - n if n is negative.
     fn big_integer(&mut self, heap: &Heap<'_>, span: Span) -> Result<()> {
         let bytes = heap.bytes(span);
         let is_negative = bytes.last().is_some_and(|byte| *byte >= 0x80);

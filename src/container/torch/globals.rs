@@ -1,55 +1,55 @@
-//! The functions and classes that have a meaning here. They are names for what is done here: nothing is
-//! imported, and nothing else is ever resolved. Any other name is kept as a name. Types of elements have
-//! PyTorch's names for them and for their storages.
+//! The functions and classes with a known meaning. Their names select code in this folder: nothing is
+//! imported, and no other name is ever resolved. Other names are only kept as names. Element types have
+//! PyTorch's names for dtypes and storages.
 
 use crate::error::Quoted;
 use crate::model::dtype::{Block, Dtype, Logical};
 use crate::model::manifest::LogicalType;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Global {
     /// Makes a dict: `OrderedDict`, `Counter`.
     Dict,
-    /// Makes a dict; its argument is what missing values are made of.
+    /// Makes a dict. Its argument makes missing values.
     DefaultDict,
-    /// Makes a set of a list.
+    /// Makes a set from a list.
     Set,
-    /// Makes a `torch.Size` of a tuple: a tuple.
+    /// Makes a `torch.Size` from a tuple: it becomes a tuple.
     Size,
-    /// Makes bytes of a text.
+    /// Makes bytes from a text.
     Encode,
-    /// Makes a `bytearray` of bytes or of a text.
+    /// Makes a `bytearray` from bytes or a text.
     ByteArray,
     /// Makes a value that is ignored: `complex`, `torch.device`, a layout.
     Opaque,
-    /// A type that makes missing values of a `defaultdict`.
+    /// A type that makes the missing values of a `defaultdict`.
     Factory,
-    /// `torch.Tensor`, `torch.nn.Parameter`: what a tensor is rebuilt as.
+    /// `torch.Tensor` or `torch.nn.Parameter`: the class of a rebuilt tensor.
     TensorType,
-    /// `torch.per_tensor_affine` and the like.
+    /// `torch.per_tensor_affine` and similar values.
     QuantizationScheme,
     /// A dtype.
     Dtype(Element),
-    /// A storage of elements.
+    /// A storage of elements of this type.
     Storage(Element),
-    /// A storage of bytes.
+    /// A storage that counts bytes.
     UntypedStorage,
-    /// Makes a tensor of a storage, an offset, a size and strides.
+    /// Makes a tensor from a storage, an offset, a size and strides.
     RebuildTensor,
-    /// As `RebuildTensor`, with `requires_grad` and hooks, and perhaps metadata.
+    /// Like `RebuildTensor`, with `requires_grad`, hooks, and possibly metadata.
     RebuildTensorV2,
-    /// As `RebuildTensorV2`, with a dtype.
+    /// Like `RebuildTensorV2`, with a dtype.
     RebuildTensorV3,
-    /// Makes a parameter of a tensor: the tensor.
+    /// Makes a parameter from a tensor: it becomes the tensor.
     RebuildParameter,
-    /// Calls one of the others.
+    /// Calls another of these functions.
     RebuildFromType,
     /// Makes a tensor that is not read.
     Rebuild(Unreadable),
 }
 
-/// Tensors that have no plain elements.
+/// Tensors without plain elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
     /// Numbers with scales.
@@ -60,12 +60,12 @@ pub enum Unreadable {
     Meta,
     /// Several tensors of different shapes.
     Nested,
-    /// Whatever a later PyTorch rebuilds, by the foreign function at that position.
+    /// A tensor of a later PyTorch, which the foreign function at this position rebuilds.
     Unknown(u32),
 }
 
 impl Unreadable {
-    /// The name that stands for its dtype where it is listed.
+    /// The name that is listed instead of its dtype.
     pub fn name(self) -> &'static str {
         match self {
             Unreadable::Quantized => "torch.quantized",
@@ -77,13 +77,14 @@ impl Unreadable {
     }
 }
 
-/// Finds what a name stands for; none if it has no meaning here.
+/// The meaning of a name; `None` if it has none here.
 pub fn find(module: &[u8], name: &[u8]) -> Option<Global> {
-    // No known name is as long. A few bytes of a pickle repeat a long one.
+    // No known name is this long. A few bytes of a pickle can repeat a long name.
     if module.len().max(name.len()) > 64 {
         return None;
     }
-    // Texts, because the compiler compares bytes one by one, in 5 KB. No known name is empty.
+    // Compare texts, because the compiler compares bytes one by one, which takes 5 KB of code. No known name
+    // is empty.
     let text = |name| std::str::from_utf8(name).unwrap_or_default();
     match (text(module), text(name)) {
         ("collections", "OrderedDict" | "Counter") => Some(Global::Dict),
@@ -148,7 +149,7 @@ pub fn is_rebuild(module: &[u8], name: &[u8]) -> bool {
         && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
 }
 
-/// A name as a message shows it, without quotes.
+/// A name in a message, without quotes.
 pub struct Bare<'b>(pub &'b [u8]);
 
 impl std::fmt::Display for Bare<'_> {
@@ -160,28 +161,28 @@ impl std::fmt::Display for Bare<'_> {
     }
 }
 
-/// What the elements of a tensor are.
+/// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element(&'static Row);
 
 /// A type and its names.
 #[derive(Debug, PartialEq, Eq)]
 struct Row {
-    /// Its name: `torch.float32` is "float32".
+    /// Its name: "float32" for `torch.float32`.
     name: &'static str,
-    /// Its other name, or "".
+    /// Another name, or "".
     alias: &'static str,
     /// The class of its storage, or "".
     storage: &'static str,
     read: Read,
 }
 
-/// The type here that its elements are read as.
+/// How its elements are read.
 #[derive(Debug, PartialEq, Eq)]
 enum Read {
     Plain(Dtype),
     Logical(Logical),
-    /// It is not read. So many bytes are what its storage counts; 0 if that is not known.
+    /// Not at all. The storage counts elements of this many bytes; 0 if that is unknown.
     Never(u64),
 }
 
@@ -193,8 +194,8 @@ const fn logical(name: &'static str, alias: &'static str, storage: &'static str,
     Row { name, alias, storage, read: Read::Logical(logical) }
 }
 
-/// A type that is not read: it is quantized or has less than a byte, and no text says how its bytes become
-/// numbers.
+/// A type that is not read: it is quantized or smaller than a byte, and no document says how to get numbers
+/// from its bytes.
 const fn never(name: &'static str, storage: &'static str, size: u64) -> Row {
     Row { name, alias: "", storage, read: Read::Never(size) }
 }
@@ -251,7 +252,7 @@ static ROWS: &[Row] = &[
     never("float6_e3m2fn", "", 0),
 ];
 
-/// A type that has no row.
+/// Used for types that have no row.
 static UNKNOWN: Row = never("unknown", "", 0);
 
 fn find_row(is: impl Fn(&Row) -> bool) -> Option<Element> {
@@ -259,13 +260,13 @@ fn find_row(is: impl Fn(&Row) -> bool) -> Option<Element> {
 }
 
 impl Element {
-    /// By the name of the dtype in the module `torch`.
+    /// The type with this name of a dtype in the module `torch`.
     pub fn from_name(name: &[u8]) -> Option<Element> {
         let is = |known: &str| known.as_bytes() == name;
         find_row(|row| !name.is_empty() && (is(row.name) || is(row.alias)))
     }
 
-    /// By the class of the storage in the module `torch`.
+    /// The type with this class of a storage in the module `torch`.
     pub fn from_storage(name: &[u8]) -> Option<Element> {
         find_row(|row| !name.is_empty() && row.storage.as_bytes() == name)
     }
@@ -275,7 +276,7 @@ impl Element {
         Element(&UNKNOWN)
     }
 
-    /// The name that stands for the dtype of a tensor whose elements are not read.
+    /// The name that is listed instead of the dtype of a tensor that is not read.
     pub fn reason(self) -> &'static str {
         match self == Element::unknown() {
             true => "torch.unknown",
@@ -283,12 +284,12 @@ impl Element {
         }
     }
 
-    /// PyTorch's name.
+    /// PyTorch's name of the type.
     pub fn name(self) -> &'static str {
         self.0.name
     }
 
-    /// The storage type and the logical type; none where it is not read.
+    /// The storage type and logical type; `None` if it is not read.
     pub fn types(self) -> Option<(Dtype, LogicalType)> {
         match self.0.read {
             Read::Plain(dtype) => Some((dtype, LogicalType::Absent)),
@@ -297,8 +298,8 @@ impl Element {
         }
     }
 
-    /// Bytes of what PyTorch counts as one element: of `float4_e2m1fn_x2` a byte with two numbers. None if it
-    /// is not read.
+    /// The size in bytes of what PyTorch counts as an element. For `float4_e2m1fn_x2`, this is a byte with
+    /// two numbers. `None` if it is not read.
     pub fn size(self) -> Option<u64> {
         match self.0.read {
             Read::Plain(dtype) => Some(dtype.size() as u64),
@@ -307,7 +308,7 @@ impl Element {
         }
     }
 
-    /// Bytes of what a storage counts as one element; none if they are not known.
+    /// The size in bytes of what a storage counts as an element; `None` if it is unknown.
     pub fn stored_size(self) -> Option<u64> {
         match self.0.read {
             Read::Never(size) => Some(size).filter(|size| *size > 0),
@@ -315,7 +316,7 @@ impl Element {
         }
     }
 
-    /// How many elements a shape of libztensor counts for one of PyTorch's: 2 of `float4_e2m1fn_x2`.
+    /// How many elements of a libztensor shape are one element of PyTorch's shape: 2 for `float4_e2m1fn_x2`.
     pub fn elements_per_unit(self) -> u64 {
         match self.0.read {
             Read::Logical(logical) => {

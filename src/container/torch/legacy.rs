@@ -1,9 +1,8 @@
-//! Checkpoints of PyTorch before 1.6: five pickles in a row, and then the storages.
+//! Checkpoints from before PyTorch 1.6: five pickles one after the other, then the storages.
 //!
-//! The pickles are a magic number, a version, facts of the system, the object, and the keys of the storages
-//! in their order in the file. A storage is its number of elements (u64) and its bytes, at no alignment.
-//! No field gives the size of a pickle, so a window from the front of the file grows until all of them end
-//! in it.
+//! The pickles are a magic number, a version, facts about the system, the object, and the keys of the
+//! storages in their order in the file. A storage is its number of elements (u64), then its bytes, without
+//! alignment.
 
 use super::decode::manifest;
 use super::pickle::{read_first, Pickle, Stop};
@@ -17,12 +16,12 @@ use crate::model::manifest::Manifest;
 use crate::model::sort::sort_by;
 use std::ops::Range;
 
-/// Bytes of the first window. A later one has `GROWTH` times the bytes of the one before.
+/// The size of the first window. Each next window is `GROWTH` times as large.
 const FIRST_READ: u64 = 64 << 10;
 const GROWTH: u64 = 4;
-/// The only version that was ever written.
+/// The only version that exists.
 const VERSION: i64 = 1001;
-/// Bytes of the number of elements in front of a storage.
+/// The size of the number of elements before a storage.
 const COUNT_SIZE: u64 = 8;
 
 /// Reads a file that was detected by its magic number.
@@ -35,7 +34,7 @@ pub fn decode(
     let reach = input.file_size().min(limits.manifest_size);
     let mut end = FIRST_READ.min(reach);
     let (manifest, counts) = loop {
-        budget.raise(limits.memory_for(end)); // what may be held grows with what was read
+        budget.raise(limits.memory_for(end)); // the limit grows with what was read
         match read_front(input.read(0..end)?, frame, limits, budget) {
             Ok(found) => break found,
             Err(Stop { needs: Some(least), .. }) if least <= reach => {
@@ -68,7 +67,7 @@ pub fn decode(
     Ok(manifest)
 }
 
-/// Reads the pickles, which begin and may end in `bytes`.
+/// Reads the pickles. They begin in `bytes`, and may end there.
 fn read_front(
     bytes: &[u8],
     frame: &mut Frame,
@@ -110,7 +109,7 @@ fn check_version(version: &Pickle<'_>) -> Result<()> {
     }
 }
 
-/// Refuses files of big-endian machines: the versions of PyTorch differ in what such files contain.
+/// Refuses files from big-endian machines, because versions of PyTorch disagree on their content.
 fn check_system(system: &Pickle<'_>) -> Result<()> {
     let heap = &system.heap;
     let Value::Items(Kind::Dict, id) = system.root else {
@@ -128,21 +127,22 @@ fn check_system(system: &Pickle<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A storage that the object announces, and its bytes in the file.
+/// A storage that the object uses, and its bytes in the file.
 struct Place<'p> {
     key: &'p [u8],
     storage: Storage,
     stored: Option<Range<u64>>,
 }
 
-/// Where the file says how many elements each storage has, and how many the object announces.
+/// For each storage, the position of the number of elements in the file, and the number that the object
+/// declares.
 #[derive(Default)]
 struct Counts {
     places: Vec<Range<u64>>,
     expected: Vec<u64>,
 }
 
-/// The storages that the object announces, each once, sorted by their keys.
+/// The storages that the object uses, each once, sorted by key.
 fn announced<'p>(object: &Pickle<'p>, budget: &Budget) -> Result<Vec<Place<'p>>> {
     let mut places = Vec::new();
     for storage in object.heap.storages() {
@@ -164,7 +164,7 @@ fn position(places: &[Place<'_>], key: &[u8]) -> Option<usize> {
     places.binary_search_by(|place| place.key.cmp(key)).ok()
 }
 
-/// Finds the bytes of all storages: behind the pickles, in the order of the keys.
+/// Finds the bytes of all storages: after the pickles, in the order of the keys.
 fn find(
     places: &mut [Place<'_>],
     object: &Pickle<'_>,

@@ -1,9 +1,9 @@
-//! PyTorch's checkpoints: zip archives of a pickle, `data.pkl`, and of the bytes of storages, `data/0` and
-//! on. Before 1.6 the pickle and the storages stood in the file themselves: `legacy`.
+//! PyTorch's checkpoints: zip archives with a pickle, `data.pkl`, and the bytes of storages, `data/0` and so
+//! on. Before 1.6, the pickle and the storages were directly in the file: `legacy`.
 //!
-//! The pickle says what tensors there are and where in which storage their elements are. It is a program for
-//! a stack machine that may call any function of Python's; here it makes values in flat tables, and the few
-//! functions that it may name are arithmetic on those. docs/torch.md says what is read.
+//! The pickle describes the tensors and the positions of their elements in storages. It is a program for a
+//! stack machine that may call any Python function. Here it only makes values in flat tables, and the few
+//! functions that it may name compute with these. docs/torch.md explains what is read.
 
 mod archive;
 mod calls;
@@ -27,8 +27,8 @@ use super::interface::Row;
 use crate::error::{fail, Result};
 use crate::model::manifest::Container;
 
-/// Its row, which detects files from before 1.6. Archives are detected as npz, which asks the members whether
-/// it is a checkpoint.
+/// Its row in the table. It detects files from before 1.6. Archives are detected as npz, whose decoder finds
+/// out from the members whether they are checkpoints.
 pub(crate) const ROW: Row = Row {
     capabilities: Capabilities {
         container: Container::Torch,
@@ -51,16 +51,16 @@ pub(crate) const ROW: Row = Row {
     canonical: None,
 };
 
-/// The first value of a file of PyTorch before 1.6: a pickled number, behind the protocol and, from protocol
+/// The first value of a file from before PyTorch 1.6: a pickled number, after the protocol and, from protocol
 /// 4 on, a FRAME.
 const LEGACY: &[u8] = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
 const FRAME_SIZE: usize = 9;
 /// The offset of a tar archive's magic, and the magic.
 const TAR: (usize, &[u8]) = (257, b"ustar");
-/// Tar archives consist of blocks of so many bytes.
+/// Tar archives consist of blocks of this size.
 const TAR_BLOCK: u64 = 512;
 
-/// Detects files from before 1.6. Refuses other files of PyTorch by a message that says what they are.
+/// Detects files from before 1.6. For other files of PyTorch, returns an error that says what they are.
 fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
     let form = match ends.head {
         [0x80, 2..=5, rest @ ..]

@@ -1,4 +1,4 @@
-//! What pickles consist of, by the numbers that Python's module `pickle` has for them.
+//! The opcodes of pickles, with their names in Python's module `pickle`.
 
 pub(super) const MARK: u8 = b'(';
 pub(super) const STOP: u8 = b'.';
@@ -61,7 +61,7 @@ pub(super) const MEMOIZE: u8 = 0x94;
 pub(super) const FRAME: u8 = 0x95;
 pub(super) const BYTEARRAY8: u8 = 0x96;
 
-/// The names of opcodes that no plain checkpoint has.
+/// The names of opcodes that plain checkpoints do not have.
 const REFUSED: [(u8, &str); 8] = [
     (b'P', "PERSID"),
     (b'i', "INST"),
@@ -73,7 +73,7 @@ const REFUSED: [(u8, &str); 8] = [
     (0x98, "READONLY_BUFFER"),
 ];
 
-/// The name of an opcode that is refused; none for other bytes.
+/// The name of an opcode that is refused; `None` for other bytes.
 pub fn refused_name(opcode: u8) -> Option<&'static str> {
     REFUSED.iter().find(|(refused, _)| *refused == opcode).map(|(_, name)| *name)
 }

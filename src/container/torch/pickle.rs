@@ -1,8 +1,8 @@
-//! A pickle to values: the stack machine of Python's module `pickle`, as far as checkpoints need it.
+//! Reads a pickle into values: the stack machine of Python's module `pickle`, as far as checkpoints need it.
 //!
-//! Each step takes at least a byte of the pickle, calls nothing again, and adds a bounded number of entries
-//! to tables that are charged. Functions and classes are those of `globals`, which say what `calls` makes of
-//! their arguments.
+//! Each step consumes at least a byte of the pickle, does not recurse, and adds a limited number of entries
+//! to tables that are charged. `globals` has the functions and classes, and `calls` computes what they
+//! return.
 
 use super::calls;
 use super::globals::{self, Global, Unreadable};
@@ -17,24 +17,24 @@ use crate::memory::{bytes_of, Budget};
 /// The highest protocol.
 const MAX_PROTOCOL: u8 = 5;
 
-/// Entries that any memo may have: as many as an index of one byte can name.
+/// The least limit for the entries of a memo: as many as a one-byte index can select.
 const MIN_MEMO_LIMIT: usize = 256;
 
-/// A pickle that was read.
+/// A pickle after reading.
 pub struct Pickle<'a> {
     /// Its values.
     pub heap: Heap<'a>,
-    /// The value that it is.
+    /// The value of the pickle.
     pub root: Value,
-    /// Its bytes.
+    /// The size of the pickle.
     pub size: usize,
 }
 
 /// Why a pickle was not read.
 pub struct Stop {
-    /// What is wrong.
+    /// The error.
     pub error: Error,
-    /// Bytes that the pickle has at least, if it has more than were given.
+    /// If the pickle does not end in the given bytes: its least size.
     pub needs: Option<u64>,
 }
 
@@ -44,7 +44,7 @@ impl From<Error> for Stop {
     }
 }
 
-/// Reads the pickle that is all of `bytes`.
+/// Reads a pickle that fills all of `bytes`.
 pub fn read<'a>(bytes: &'a [u8], budget: &'a Budget) -> Result<Pickle<'a>> {
     let pickle = read_first(bytes, budget).map_err(|stop| stop.error)?;
     match bytes.len().saturating_sub(pickle.size) {
@@ -56,7 +56,7 @@ pub fn read<'a>(bytes: &'a [u8], budget: &'a Budget) -> Result<Pickle<'a>> {
     }
 }
 
-/// Reads the pickle that `bytes` begin with.
+/// Reads the pickle at the start of `bytes`.
 pub fn read_first<'a>(bytes: &'a [u8], budget: &'a Budget) -> std::result::Result<Pickle<'a>, Stop> {
     let mut machine = Machine {
         heap: Heap::new(bytes, budget)?,
@@ -81,16 +81,16 @@ struct Machine<'a> {
     heap: Heap<'a>,
     cursor: Cursor<'a>,
     stack: Vec<Value>,
-    /// How many values the stack had at each MARK.
+    /// For each MARK, how many values the stack had.
     marks: Vec<usize>,
     memo: Vec<Option<Value>>,
-    /// How many entries of the memo are in use, which is the index that MEMOIZE puts to, as in Python.
+    /// How many entries of the memo are used. MEMOIZE uses this index, as in Python.
     memo_count: u64,
     budget: &'a Budget,
 }
 
 impl<'a> Machine<'a> {
-    /// Takes all steps. Returns the value that is left at the end.
+    /// Runs all steps. Returns the value that is left at the end.
     fn run(&mut self) -> Result<Value> {
         loop {
             let at = self.cursor.offset();
@@ -128,7 +128,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// What an opcode puts on the stack.
+    /// The value that an opcode pushes on the stack.
     fn value(&mut self, opcode: u8) -> Result<Value> {
         match opcode {
             op::EMPTY_LIST => self.heap.make(Kind::List),
@@ -181,7 +181,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// What a name stands for.
+    /// The value of a name.
     fn global(&mut self, module: Span, name: Span) -> Result<Value> {
         let (module_text, name_text) = (self.heap.bytes(module), self.heap.bytes(name));
         if let Some(global) = globals::find(module_text, name_text) {
@@ -202,7 +202,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// FRAME says how many bytes may be read at once. The size is only checked.
+    /// FRAME says how many bytes can be read at once. The size is only checked.
     fn frame(&mut self) -> Result<()> {
         let size = self.cursor.u64()?;
         match size <= self.cursor.left() {
@@ -211,7 +211,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Returns the values, and gives back what was charged for everything else.
+    /// Returns the values. Returns the memory of everything else to the budget.
     fn release(self) -> Heap<'a> {
         self.budget.give_back(bytes_of::<Value>(self.stack.capacity()));
         self.budget.give_back(bytes_of::<usize>(self.marks.capacity()));
@@ -237,7 +237,7 @@ impl<'a> Machine<'a> {
         push(self.budget, &mut self.stack, value)
     }
 
-    /// Values above the last mark.
+    /// How many values are above the last mark.
     fn count(&self) -> usize {
         self.stack.len().saturating_sub(self.marks.last().copied().unwrap_or(0))
     }
@@ -256,18 +256,18 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// POP: the last value, or a mark that is behind it.
+    /// POP removes the last value, or a mark if that was pushed later.
     fn drop_last(&mut self) -> Result<()> {
         match (self.count(), self.marks.pop()) {
             (0, Some(_)) => Ok(()),
             (_, mark) => {
-                self.marks.extend(mark); // no allocation: it was there a moment ago
+                self.marks.extend(mark); // no allocation, because it was removed just before
                 self.pop().map(drop)
             }
         }
     }
 
-    /// The last mark: how many values the stack had.
+    /// Removes the last mark. Returns how many values the stack had.
     fn pop_mark(&mut self) -> Result<usize> {
         self.marks.pop().ok_or_else(|| broken!(Rule::PickleStack, "there is no mark"))
     }
@@ -293,7 +293,7 @@ impl<'a> Machine<'a> {
         Ok(made)
     }
 
-    /// Moves the values of the stack from `start` on to the end of a list, tuple, dict or set.
+    /// Moves the stack's values from `start` on to the end of a list, tuple, dict or set.
     fn move_items(&mut self, kind: Kind, id: Id, start: usize) -> Result<()> {
         let items = self.stack.get(start..).unwrap_or_default();
         if kind == Kind::Dict {
@@ -307,7 +307,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// APPEND, APPENDS, ADDITEMS: to the list or set in front of what is added.
+    /// APPEND, APPENDS, ADDITEMS: add to the list or set that is below the added values.
     fn append(&mut self, wanted: Kind, many: bool) -> Result<()> {
         let start = match many {
             true => self.pop_mark()?,
@@ -320,7 +320,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// SETITEM, SETITEMS: to the dict in front of what is added.
+    /// SETITEM, SETITEMS: add to the dict that is below the added values.
     fn set_items(&mut self, many: bool) -> Result<()> {
         let start = match many {
             true => self.pop_mark()?,
@@ -333,7 +333,8 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Moves items to the list, set or dict that is the last one of a foreign value, or to a new one there.
+    /// Adds items to a foreign value: to its last item if that is a list, set or dict of this kind, else to a
+    /// new one.
     fn move_to_foreign(&mut self, kind: Kind, id: Id, start: usize) -> Result<()> {
         let last = match self.heap.last(id) {
             Some(Value::Items(of, last)) if of == kind => last,
@@ -354,15 +355,15 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The value in front of `start`, which no mark separates from it.
+    /// The value below `start`, if no mark separates it.
     fn target(&self, start: usize) -> Result<Value> {
         let below = self.marks.last().copied().unwrap_or(0);
         let place = start.checked_sub(1).filter(|place| *place >= below);
         place.and_then(|place| self.stack.get(place).copied()).ok_or_else(underflow)
     }
 
-    /// The attributes of a dict (`_metadata` of a state dict), which mean nothing here, or the state of a
-    /// foreign value.
+    /// BUILD sets the attributes of a dict (`_metadata` of a state dict), which are ignored, or the state of
+    /// a foreign value.
     fn build(&mut self) -> Result<()> {
         let (state, target) = (self.pop()?, self.last()?);
         match (target, state) {
@@ -416,7 +417,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Refuses what cannot be a key, in Python or in a name.
+/// Refuses values that cannot be a key in Python or in a name.
 fn check_key(key: Value) -> Result<()> {
     match key {
         Value::Text(_)

@@ -1,4 +1,4 @@
-//! Where a reader is in a pickle, and the values that are made of no others: numbers, texts, bytes.
+//! A cursor in a pickle, and values that are not made of others: numbers, texts, bytes.
 
 use super::opcodes as op;
 use super::values::{Span, Value};
@@ -53,7 +53,7 @@ fn integer(cursor: &mut Cursor<'_>, opcode: u8) -> Result<Value> {
     }
 }
 
-/// An integer of `size` bytes, in two's complement.
+/// Reads an integer of `size` bytes in two's complement.
 fn long(cursor: &mut Cursor<'_>, size: u64) -> Result<Value> {
     let (span, bytes) = cursor.span(size)?;
     let sign = if bytes.last().is_some_and(|byte| *byte >= 0x80) { 0xff } else { 0 };
@@ -65,13 +65,13 @@ fn long(cursor: &mut Cursor<'_>, size: u64) -> Result<Value> {
     Ok(if fits { Value::Int(number) } else { Value::BigInt(span) })
 }
 
-/// A size of four bytes, which has a sign.
+/// Reads a size of four bytes, which is signed.
 fn length(cursor: &mut Cursor<'_>) -> Result<u64> {
     let size = i32::from_le_bytes(cursor.fixed()?);
     u64::try_from(size).map_err(|_| broken!(Rule::PickleSyntax, "the length {size} is negative"))
 }
 
-/// The size behind an opcode, whose width the opcode decides.
+/// Reads the size after an opcode. The opcode determines its width.
 fn size(cursor: &mut Cursor<'_>, opcode: u8) -> Result<u64> {
     match opcode {
         op::SHORT_BINUNICODE | op::SHORT_BINBYTES | op::SHORT_BINSTRING => cursor.u8().map(u64::from),
@@ -85,7 +85,7 @@ fn text(cursor: &mut Cursor<'_>, opcode: u8) -> Result<Value> {
     let size = size(cursor, opcode)?;
     let (span, bytes) = cursor.span(size)?;
     let mut at = 0usize;
-    // Python writes surrogates that stand by themselves as if they were characters.
+    // Python encodes unpaired surrogates as if they were characters.
     while let Err(e) = std::str::from_utf8(bytes.get(at..).unwrap_or_default()) {
         at = at.saturating_add(e.valid_up_to());
         let [0xed, 0xa0..=0xbf, 0x80..=0xbf, ..] = bytes.get(at..).unwrap_or_default() else {
@@ -96,7 +96,7 @@ fn text(cursor: &mut Cursor<'_>, opcode: u8) -> Result<Value> {
     Ok(Value::Text(span))
 }
 
-/// A string of Python 2: text, if it can be.
+/// Reads a string of Python 2: a text if possible.
 fn old_string(cursor: &mut Cursor<'_>, opcode: u8) -> Result<Value> {
     let size = size(cursor, opcode)?;
     let (span, bytes) = cursor.span(size)?;
@@ -106,7 +106,8 @@ fn old_string(cursor: &mut Cursor<'_>, opcode: u8) -> Result<Value> {
     })
 }
 
-/// A text of protocol 0, in quotes if it is a string. Escapes are not read: no checkpoint has them.
+/// Reads a text of protocol 0. A string is in quotes. Escapes are not supported, because no checkpoint has
+/// them.
 fn line_of_text(cursor: &mut Cursor<'_>, opcode: u8) -> Result<Value> {
     let (line, bytes) = cursor.line()?;
     if bytes.iter().any(|byte| *byte == b'\\' || !byte.is_ascii()) {
@@ -124,13 +125,13 @@ fn line_of_text(cursor: &mut Cursor<'_>, opcode: u8) -> Result<Value> {
     }
 }
 
-/// A number of one line.
+/// Reads a number on a line.
 pub fn decimal<T: std::str::FromStr>(cursor: &mut Cursor<'_>, what: &str) -> Result<T> {
     let (_, line) = cursor.line()?;
     parse(line, what)
 }
 
-/// Parses the number on a line; a line of more than 400 bytes is not one.
+/// Parses the number on a line. A line of more than 400 bytes is not a number.
 fn parse<T: std::str::FromStr>(line: &[u8], what: &str) -> Result<T> {
     const MAX_LINE: usize = 400;
     let text = std::str::from_utf8(line).ok().filter(|text| text.len() <= MAX_LINE);
@@ -138,42 +139,43 @@ fn parse<T: std::str::FromStr>(line: &[u8], what: &str) -> Result<T> {
     number.ok_or_else(|| broken!(Rule::PickleSyntax, "a line of {} bytes is not {what}", line.len()))
 }
 
-/// A place in a pickle.
+/// A position in a pickle.
 pub struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Set by an error because the bytes end too early: how many are needed at least.
+    /// Set if the bytes end too early: how many are needed at least.
     pub needs: Option<u64>,
 }
 
 impl<'a> Cursor<'a> {
-    /// The front of a pickle.
+    /// A cursor at the start of a pickle.
     pub fn new(bytes: &'a [u8]) -> Cursor<'a> {
         Cursor { bytes, at: 0, needs: None }
     }
 
-    /// Offset of the next byte.
+    /// The offset of the next byte.
     pub fn offset(&self) -> usize {
         self.at
     }
 
-    /// Bytes that are left.
+    /// How many bytes are left.
     pub fn left(&self) -> u64 {
         self.bytes.len().saturating_sub(self.at) as u64
     }
 
-    /// The next `size` bytes, and where they are.
+    /// Reads the next `size` bytes. Returns them and their position.
     pub fn span(&mut self, size: u64) -> Result<(Span, &'a [u8])> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let found = usize::try_from(size).ok().and_then(|size| rest.get(..size));
         let bytes = found.ok_or_else(|| self.truncated(size))?;
-        let position = |at: usize| u32::try_from(at).unwrap_or(u32::MAX); // a heap has fewer bytes
+        // The pickle has fewer bytes than 2^32.
+        let position = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let span = Span { start: position(self.at), size: position(bytes.len()) };
         self.at = self.at.saturating_add(bytes.len());
         Ok((span, bytes))
     }
 
-    /// The error that the bytes end before the next `size` of them.
+    /// The error for bytes that end before the next `size` bytes.
     #[cold]
     pub fn truncated(&mut self, size: u64) -> Error {
         self.needs = Some(size.saturating_add(self.at as u64));
@@ -185,7 +187,7 @@ impl<'a> Cursor<'a> {
         )
     }
 
-    /// The next bytes.
+    /// Reads the next `N` bytes.
     pub fn fixed<const N: usize>(&mut self) -> Result<[u8; N]> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let bytes = rest.first_chunk::<N>().ok_or_else(|| self.truncated(N as u64))?;
@@ -193,22 +195,22 @@ impl<'a> Cursor<'a> {
         Ok(*bytes)
     }
 
-    /// A byte.
+    /// Reads a byte.
     pub fn u8(&mut self) -> Result<u8> {
         self.fixed::<1>().map(|[byte]| byte)
     }
 
-    /// A number of four bytes, which is below 2^31 where it is a size: elsewhere it has a sign.
+    /// Reads a number of four bytes. A size is less than 2^31; other numbers are signed.
     pub fn u32(&mut self) -> Result<u32> {
         self.fixed().map(u32::from_le_bytes)
     }
 
-    /// A number of eight bytes.
+    /// Reads a number of eight bytes.
     pub fn u64(&mut self) -> Result<u64> {
         self.fixed().map(u64::from_le_bytes)
     }
 
-    /// The bytes in front of the next line feed, which is passed.
+    /// Reads the bytes up to the next line feed, and skips the line feed.
     pub fn line(&mut self) -> Result<(Span, &'a [u8])> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let size = rest.iter().position(|byte| *byte == b'\n');

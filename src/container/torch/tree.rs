@@ -1,8 +1,8 @@
-//! The tensors and plain values of a pickle by their key paths: keys and positions from the root on, joined
-//! by ".".
+//! Finds the tensors and plain values of a pickle, with their key paths: keys and positions from the root on,
+//! joined with ".".
 //!
-//! One buffer holds the path; lists and dicts that are open are on a stack of its own. What is reached in
-//! many ways is visited once for each, so that the number of visits has a limit.
+//! One buffer holds the path; a separate stack has the open lists and dicts. A value that several paths reach
+//! is visited for each path, so the number of visits is limited.
 
 use super::globals::Global;
 use super::values::{Heap, Id, Kind, Place, Value};
@@ -12,32 +12,32 @@ use crate::memory::bytes_of;
 use crate::model::sort::find_duplicate;
 use std::fmt::Write;
 
-/// How often each item may be visited, on average.
+/// How often each item may be visited on average.
 const VISITS_PER_ITEM: usize = 16;
-/// Visits that are allowed however few items there are.
+/// How many visits are allowed even if there are only few items.
 const MIN_VISITS: usize = 1 << 20;
 
-/// Copying or comparing so many bytes of a key counts as one visit.
+/// Copying or comparing this many bytes of keys counts as a visit.
 const KEY_BYTES_PER_VISIT: usize = 256;
 
-/// Receives what is in a tree.
+/// Receives the contents of a tree.
 pub trait Visit {
     /// A tensor.
     fn tensor(&mut self, path: &[u8], tensor: Id) -> Result<()>;
-    /// A storage that is in no tensor.
+    /// A storage that no tensor uses.
     fn storage(&mut self, path: &[u8], storage: Id) -> Result<()>;
-    /// A plain value, a list or tuple of them, or a value of a foreign class.
+    /// A plain value, a list or tuple of plain values, or a value of a foreign class.
     fn attribute(&mut self, path: &[u8], value: Value) -> Result<()>;
 }
 
-/// A list or dict that is being looked through.
+/// A list or dict that is being visited.
 struct Open {
     kind: Kind,
     id: Id,
     place: Place,
-    /// Items that were passed.
+    /// How many of its items were visited.
     passed: u32,
-    /// Bytes of its own path.
+    /// The length of its path.
     path_size: usize,
 }
 
@@ -81,12 +81,12 @@ fn is_plain(value: Value) -> bool {
     }
 }
 
-/// Whether a list, tuple, dict or set was looked through.
+/// Whether a list, tuple, dict or set was visited.
 #[derive(Clone, Copy, PartialEq)]
 enum Seen {
     Never,
     Before,
-    /// It is being looked through now.
+    /// It is being visited.
     Open,
 }
 
@@ -94,15 +94,15 @@ struct Walk<'h, 'a> {
     heap: &'h Heap<'a>,
     path: Vec<u8>,
     open: Vec<Open>,
-    /// For each list, tuple, dict and set, whether it was seen.
+    /// The state of each list, tuple, dict and set.
     seen: Vec<Seen>,
-    /// How many foreign values are open. Only tensors and storages are listed of what these hold.
+    /// How many foreign values are open. Inside them, only tensors and storages are listed.
     foreign: u32,
     visits_left: usize,
 }
 
 impl Walk<'_, '_> {
-    /// Visits a value at the path; its items come next.
+    /// Visits a value at the current path. Its items are visited next.
     fn visit(&mut self, value: Value, to: &mut dyn Visit) -> Result<()> {
         match value {
             Value::Tensor(id) => to.tensor(&self.path, id).map_err(|e| self.blame(e)),
@@ -130,7 +130,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Puts the object's name in front of what is wrong with it.
+    /// Adds the path to an error.
     #[cold]
     fn blame(&self, error: Error) -> Error {
         error.within(format_args!("object {}", Quoted(&self.path)))
@@ -154,7 +154,8 @@ impl Walk<'_, '_> {
         push(self.heap.budget(), &mut self.open, Open { kind, id, place, passed: 0, path_size })
     }
 
-    /// Rejects a dict with a key twice: PyTorch shows only the last one, and no program writes one.
+    /// Refuses a dict with a duplicate key: PyTorch shows only the last value, and no program writes such a
+    /// dict.
     fn check_keys(&mut self, id: Id) -> Result<()> {
         let heap = self.heap;
         let (budget, mut keys, mut items) = (heap.budget(), Vec::new(), heap.items(id));
@@ -188,12 +189,12 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Sets the state of a list, tuple, dict or set, and returns the one before.
+    /// Sets the state of a list, tuple, dict or set. Returns the previous state.
     fn set_seen(&mut self, id: Id, seen: Seen) -> Seen {
         self.seen.get_mut(id as usize).map_or(Seen::Never, |place| std::mem::replace(place, seen))
     }
 
-    /// The next item of what is open, with its path.
+    /// The next item of the innermost open value, with its path.
     fn next(&mut self) -> Result<Option<Value>> {
         while let Some(open) = self.open.last_mut() {
             self.path.truncate(open.path_size);
@@ -208,7 +209,7 @@ impl Walk<'_, '_> {
             };
             if open.kind == Kind::Foreign {
                 self.count_visits(1)?;
-                return Ok(Some(item)); // at the path of the value itself
+                return Ok(Some(item)); // it has the path of the value itself
             }
             let (key, value) = match open.kind {
                 Kind::Dict => (item, self.heap.next(&mut open.place)),
@@ -233,7 +234,7 @@ impl Walk<'_, '_> {
         fail!(Limit, "its {items} items are reached in more than {limit} ways")
     }
 
-    /// Whether a key is behind another one. A foreign value adds none.
+    /// Whether the item's key is part of the path. Items of a foreign value have no key.
     fn has_path(&self) -> bool {
         self.open.len().saturating_sub(self.foreign as usize) > 1
     }
@@ -267,7 +268,7 @@ impl Walk<'_, '_> {
         self.count_visits(u32::try_from(copied).unwrap_or(u32::MAX))
     }
 
-    /// Counts a key: a few bytes of a pickle repeat a long one.
+    /// Counts the bytes of a key, because a few bytes of a pickle can repeat a long key.
     fn count_key(&mut self, text: &[u8]) -> Result<()> {
         self.count_visits(u32::try_from(text.len() / KEY_BYTES_PER_VISIT).unwrap_or(u32::MAX))
     }
@@ -281,7 +282,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// The largest integer that may be a key, in bytes.
+/// The largest integer in bytes that may be a key.
 const MAX_KEY_INTEGER: u32 = 16;
 
 /// An integer of at most `MAX_KEY_INTEGER` bytes.
@@ -292,7 +293,7 @@ fn wide(bytes: &[u8]) -> i128 {
     i128::from_le_bytes(wide)
 }
 
-/// A number as text, which is short.
+/// A number as a short text.
 struct Digits {
     bytes: [u8; 40],
     size: usize,
@@ -301,7 +302,7 @@ struct Digits {
 impl Digits {
     const NONE: Digits = Digits { bytes: [0; 40], size: 0 };
 
-    /// As Python writes it: where there is an exponent, with a sign and two digits at least.
+    /// Formats a float as Python does. An exponent has a sign and at least two digits.
     fn show_float(&mut self, number: f64) -> &[u8] {
         if number.is_nan() {
             return self.show(format_args!("nan"));

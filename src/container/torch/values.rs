@@ -1,7 +1,7 @@
-//! What a pickle makes: values in flat tables, which name each other by position.
+//! The values of a pickle, in flat tables. They refer to each other by position.
 //!
-//! Nothing here is an object of Python's. Lists, tuples, dicts and sets are chains of items in one table, so
-//! that each costs the same however it grows; texts are ranges of the pickle.
+//! None of them is a Python object. Lists, tuples, dicts and sets are chains of items in one table, so adding
+//! an item always costs the same. Texts are ranges of the pickle.
 
 use super::globals::{Bare, Element, Global};
 use crate::container::tables::push;
@@ -12,12 +12,12 @@ use crate::model::component::Checksum;
 use crate::model::manifest::table_position;
 use std::ops::Range;
 
-/// Bytes of the pickle.
+/// Some bytes of the pickle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The first of them.
+    /// The position of the first byte.
     pub start: u32,
-    /// How many.
+    /// How many bytes.
     pub size: u32,
 }
 
@@ -33,48 +33,48 @@ pub enum Value {
     Bool(bool),
     /// An integer that fits.
     Int(i64),
-    /// An integer that does not fit: its bytes, least significant first, in two's complement.
+    /// An integer that does not fit: its bytes in two's complement, least significant first.
     BigInt(Span),
     /// A float.
     Float(f64),
-    /// UTF-8, in which surrogates may stand by themselves: Python's "surrogatepass".
+    /// UTF-8 text that may have unpaired surrogates: Python's "surrogatepass".
     Text(Span),
     /// Bytes.
     Bytes(Span),
-    /// Bytes that stand in the pickle as the characters U+0000 to U+00FF of a text.
+    /// Bytes that the pickle stores as a text of the characters U+0000 to U+00FF.
     Latin1(Span),
-    /// A function or class that has a meaning here.
+    /// A function or class with a known meaning.
     Global(Global),
-    /// Any other function or class: its name is kept, and nothing is done with it.
+    /// Another function or class. Only its name is kept.
     Foreign(Id),
-    /// A list, a tuple, a dict, a set, or what a foreign function or class would have been called with.
+    /// A list, tuple, dict or set, or a foreign function or class with its arguments.
     Items(Kind, Id),
     /// The bytes of tensors.
     Storage(Id),
     /// A tensor.
     Tensor(Id),
-    /// What is allowed, but is no tensor and has no attribute: a device, a complex number.
+    /// A value that is allowed but ignored: a device, a complex number.
     Opaque,
 }
 
-/// What holds items.
+/// The kinds of values with items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// In brackets.
     List,
     /// In parentheses; also `torch.Size`.
     Tuple,
-    /// Items are key, value, key, value.
+    /// Its items are key, value, key, value.
     Dict,
-    /// Without an order.
+    /// Items without order.
     Set,
-    /// What a foreign function or class would make. The items are that, its arguments, and what was added to
-    /// the result.
+    /// The value of a foreign function or class. Its items are the function, its arguments, and what was
+    /// added to the result.
     Foreign,
 }
 
 impl Value {
-    /// What messages call it.
+    /// Its name in messages.
     pub fn kind(self) -> &'static str {
         match self {
             Value::None => "None",
@@ -104,68 +104,68 @@ struct Chain {
     count: u32,
 }
 
-/// An item and the one behind it in its chain.
+/// An item, and the next one of its chain.
 #[derive(Clone, Copy, Debug)]
 struct Item {
     value: Value,
     next: Id,
 }
 
-/// A storage that the pickle announces.
+/// A storage that the pickle uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Storage {
-    /// What its elements are; none where it counts bytes.
+    /// The type of its elements; `None` if it counts bytes.
     pub element: Option<Element>,
-    /// Its class, if that is not known here.
+    /// Its class, if that is unknown.
     pub foreign: Option<Id>,
     /// The name of its record.
     pub key: Span,
-    /// Elements, or bytes.
+    /// How many elements, or bytes.
     pub count: u64,
 }
 
 impl Storage {
-    /// Bytes of what its size counts; none if they are not known.
+    /// The size in bytes of what it counts; `None` if that is unknown.
     pub fn unit(&self) -> Option<u64> {
         self.element.map_or(Some(1), Element::stored_size)
     }
 }
 
-/// Where the file has the bytes of a storage.
+/// The position of a storage's bytes in the file.
 pub struct Record {
     /// The stored bytes.
     pub stored: Range<u64>,
     /// How they are stored.
     pub method: Method,
-    /// How many bytes they decode to.
+    /// The size of the decoded bytes.
     pub size: u64,
-    /// The file's checksum of these, if it has one.
+    /// The file's checksum of the decoded bytes, if it has one.
     pub checksum: Option<Checksum>,
 }
 
-/// A tensor that the pickle describes.
+/// A tensor in the pickle.
 #[derive(Clone, Copy, Debug)]
 pub struct Tensor {
-    /// Its bytes; none if it is not read.
+    /// The storage with its bytes; `None` if it is not read.
     pub storage: Option<Id>,
-    /// What its elements are; none if the pickle does not say.
+    /// The type of its elements; `None` if the pickle does not give it.
     pub element: Option<Element>,
-    /// The first element, in elements of the storage.
+    /// The position of its first element in the storage, in elements.
     pub offset: u64,
-    /// Where its dimensions stand in the table of numbers, and its strides behind them.
+    /// The position of its dimensions in the table of numbers. Its strides follow.
     pub numbers: Id,
-    /// How many dimensions.
+    /// The number of dimensions.
     pub rank: u32,
     /// Why it is not read.
     pub unreadable: Option<Reason>,
 }
 
-/// Why a tensor is not read: the name that stands for its dtype.
+/// Why a tensor is not read. It is the name that is listed instead of its dtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// A name of this library.
+    /// A name that this library defines.
     Known(&'static str),
-    /// The name of a class, dtype or function that is not known here.
+    /// The name of an unknown class, dtype or function.
     Foreign(Id),
 }
 
@@ -181,12 +181,12 @@ pub struct Heap<'a> {
     numbers: Vec<u64>,
     /// The modules and names of foreign functions and classes.
     foreign: Vec<(Span, Span)>,
-    /// Whether there is a value that is not made here.
+    /// Whether there is a value that is not built here.
     has_foreign: bool,
 }
 
 impl<'a> Heap<'a> {
-    /// The heap of a pickle; positions have 32 bits.
+    /// An empty heap for a pickle. Positions have 32 bits.
     pub fn new(bytes: &'a [u8], budget: &'a Budget) -> Result<Heap<'a>> {
         if u32::try_from(bytes.len()).is_err() {
             return Err(fail!(Limit, "the pickle of {} bytes passes 4 GiB", bytes.len()));
@@ -198,7 +198,7 @@ impl<'a> Heap<'a> {
         Ok(Heap { bytes, budget, chains, items, storages, tensors, numbers, foreign, has_foreign })
     }
 
-    /// What its tables are charged to.
+    /// The budget to which its tables are charged.
     pub fn budget(&self) -> &'a Budget {
         self.budget
     }
@@ -217,7 +217,7 @@ impl<'a> Heap<'a> {
         }
     }
 
-    /// An empty list, tuple, dict or set.
+    /// Makes an empty list, tuple, dict or set.
     pub fn make(&mut self, kind: Kind) -> Result<Value> {
         let id = table_position(self.chains.len())?;
         push(self.budget, &mut self.chains, Chain::default())?;
@@ -225,7 +225,7 @@ impl<'a> Heap<'a> {
         Ok(Value::Items(kind, id))
     }
 
-    /// Puts an item behind those that are there.
+    /// Adds an item at the end.
     pub fn append(&mut self, id: Id, value: Value) -> Result<()> {
         let at = table_position(self.items.len())?;
         push(self.budget, &mut self.items, Item { value, next: 0 })?;
@@ -243,7 +243,7 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// A new list, tuple, dict or set with the items that `from` has now.
+    /// Makes a list, tuple, dict or set with the current items of `from`.
     pub fn copy(&mut self, kind: Kind, from: Id) -> Result<Value> {
         let made = self.make(kind)?;
         let Value::Items(_, id) = made else { return Ok(made) };
@@ -254,14 +254,14 @@ impl<'a> Heap<'a> {
         Ok(made)
     }
 
-    /// Keeps the name of a function or class that has no meaning here.
+    /// Stores the name of a function or class without a known meaning.
     pub fn add_foreign(&mut self, module: Span, name: Span) -> Result<Value> {
         let id = table_position(self.foreign.len())?;
         push(self.budget, &mut self.foreign, (module, name))?;
         Ok(Value::Foreign(id))
     }
 
-    /// The module and the name of a foreign function or class, or of the one that would make a value.
+    /// The module and name of a foreign function or class, or of the one that would make a value.
     pub fn foreign_name(&self, value: Value) -> Option<(&'a [u8], &'a [u8])> {
         let id = match value {
             Value::Items(Kind::Foreign, id) => match self.items(id).next() {
@@ -279,7 +279,7 @@ impl<'a> Heap<'a> {
         Some((self.bytes(*module), self.bytes(*name)))
     }
 
-    /// What is shown of a reason.
+    /// Formats a reason.
     pub fn shown(&self, reason: Reason) -> ShownReason<'a> {
         match reason {
             Reason::Known(name) => ShownReason { module: b"", name: name.as_bytes() },
@@ -290,8 +290,8 @@ impl<'a> Heap<'a> {
         }
     }
 
-    /// The first foreign function or class that the pickle names, or a value without a name if one is not
-    /// made here.
+    /// The first foreign function or class in the pickle. If there is only a value that is not built here, a
+    /// value without a name.
     pub fn first_foreign(&self) -> Option<Value> {
         match self.foreign.is_empty() {
             true => self.has_foreign.then_some(Value::Opaque),
@@ -305,7 +305,7 @@ impl<'a> Heap<'a> {
         self.items.get(chain.last as usize).map(|item| item.value)
     }
 
-    /// How many items.
+    /// The number of items.
     pub fn count(&self, id: Id) -> u32 {
         self.chains.get(id as usize).map_or(0, |chain| chain.count)
     }
@@ -316,7 +316,7 @@ impl<'a> Heap<'a> {
         Items { items: &self.items, next: chain.first, left: chain.count }
     }
 
-    /// The items, where there are not more than `N`.
+    /// The items, if there are at most `N`.
     pub fn array<const N: usize>(&self, id: Id) -> Option<([Value; N], usize)> {
         let mut found = [Value::None; N];
         let count = self.count(id) as usize;
@@ -327,24 +327,24 @@ impl<'a> Heap<'a> {
         Some((found, count))
     }
 
-    /// How many items there are in all lists, tuples, dicts and sets.
+    /// The number of items in all lists, tuples, dicts and sets.
     pub fn item_count(&self) -> usize {
         self.items.len()
     }
 
-    /// How many lists, tuples, dicts and sets there are.
+    /// The number of lists, tuples, dicts and sets.
     pub fn chain_count(&self) -> usize {
         self.chains.len()
     }
 
-    /// Keeps a storage.
+    /// Stores a storage.
     pub fn add_storage(&mut self, storage: Storage) -> Result<Value> {
         let id = table_position(self.storages.len())?;
         push(self.budget, &mut self.storages, storage)?;
         Ok(Value::Storage(id))
     }
 
-    /// All storages. One that several tensors have is there for each.
+    /// All storages. If several tensors use one, it is there several times.
     pub fn storages(&self) -> &[Storage] {
         &self.storages
     }
@@ -354,7 +354,7 @@ impl<'a> Heap<'a> {
         self.storages.get(id as usize)
     }
 
-    /// Keeps a tensor.
+    /// Stores a tensor.
     pub fn add_tensor(&mut self, tensor: Tensor) -> Result<Value> {
         let id = table_position(self.tensors.len())?;
         push(self.budget, &mut self.tensors, tensor)?;
@@ -366,7 +366,7 @@ impl<'a> Heap<'a> {
         self.tensors.get(id as usize)
     }
 
-    /// Keeps dimensions or strides; where the first of them is.
+    /// Stores dimensions or strides. Returns the position of the first.
     pub fn add_numbers(&mut self, numbers: &[u64]) -> Result<Id> {
         let at = table_position(self.numbers.len())?;
         numbers.iter().try_for_each(|number| push(self.budget, &mut self.numbers, *number))?;
@@ -382,7 +382,7 @@ impl<'a> Heap<'a> {
     }
 }
 
-/// Gives back what was charged for the tables.
+/// Returns the memory of the tables to the budget.
 impl Drop for Heap<'_> {
     fn drop(&mut self) {
         let sizes = [
@@ -397,7 +397,7 @@ impl Drop for Heap<'_> {
     }
 }
 
-/// The items of a chain. They may be looked through while nothing is added.
+/// The items of a chain. Nothing may be added while it is used.
 #[derive(Clone)]
 pub struct Items<'h> {
     items: &'h [Item],
@@ -416,7 +416,7 @@ impl Iterator for Items<'_> {
     }
 }
 
-/// A place in a chain that is kept while others are looked at.
+/// A position in a chain that remains valid while other chains are used.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     next: Id,
@@ -424,7 +424,7 @@ pub struct Place {
 }
 
 impl Heap<'_> {
-    /// The front of a chain.
+    /// The start of a chain.
     pub fn front(&self, id: Id) -> Place {
         let items = self.items(id);
         Place { next: items.next, left: items.left }
@@ -447,18 +447,18 @@ pub struct ShownReason<'a> {
 
 impl std::fmt::Display for ShownReason<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        /// Each tensor has a copy of it.
+        /// The longest name that is shown whole, because each such tensor has a copy.
         const MAX_WHOLE: usize = 100;
         let (module, name) = (self.module, self.name);
         match module.len().saturating_add(name.len()) > MAX_WHOLE {
             _ if module.is_empty() => write!(f, "{}", Bare(name)),
             false => write!(f, "{}.{}", Bare(module), Bare(name)),
-            true => write!(f, "{}.{}", Quoted(module), Quoted(name)), // without their middles
+            true => write!(f, "{}.{}", Quoted(module), Quoted(name)), // shortened in the middle
         }
     }
 }
 
-/// A value of another kind than the place demands.
+/// The error for a value of the wrong kind.
 #[cold]
 pub fn wrong(what: std::fmt::Arguments<'_>) -> Error {
     Error::new(Cause::Broken(Rule::PickleType), what)

@@ -1,4 +1,4 @@
-//! The directory of an archive: what each member is and where its local header stands.
+//! The directory of an archive: what each member is, and where its local header is.
 
 use super::end::{self, zip64_item, End, Fields};
 use crate::container::frame::{over_limit, Input, Limits};
@@ -12,7 +12,7 @@ use std::ops::Range;
 const ENTRY: &[u8; 4] = b"PK\x01\x02";
 const ENTRY_SIZE: u64 = 46;
 
-/// The flags of a member: bits for the level of deflate; its sizes are also behind its data, in a descriptor;
+/// The flags of a member: the level of deflate (two bits); its sizes are in a descriptor after its data, too;
 /// its name is UTF-8; it is encrypted; the directory is encrypted, too.
 const LEVEL: u16 = 6;
 pub(super) const DESCRIPTOR: u16 = 8;
@@ -26,22 +26,22 @@ const MAX_RATIO: u64 = 1040;
 /// How the bytes of a member are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// As they are.
+    /// Not compressed.
     Stored,
     /// Deflated (RFC 1951).
     Deflated,
-    /// In a way that is not read here. The member is listed, and the others are read.
+    /// In a way that the library does not read. The member is listed, and others are read.
     Unread(Unread),
 }
 
-/// Why the bytes of a member are not read here. It is shown as the name of an encoding.
+/// Why a member is not read. It is listed as the name of an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// They are encrypted.
+    /// The bytes are encrypted.
     Encrypted,
-    /// The member has flags that are not known here.
+    /// The member has unknown flags.
     Flags(u16),
-    /// They are compressed by the method of that number.
+    /// The bytes are compressed with the method of this number.
     Method(u16),
 }
 
@@ -76,7 +76,7 @@ pub struct Member {
     /// The size of its decoded bytes.
     pub size: u64,
     pub(super) header: u64,
-    /// Where its stored bytes begin; known after `Directory::visit`.
+    /// The position of its stored bytes. Set by `Directory::visit`.
     pub(super) data: u64,
 }
 
@@ -93,37 +93,37 @@ impl Member {
         }
     }
 
-    /// Where its stored bytes are; known after `Directory::visit`.
+    /// The range of its stored bytes. Known after `Directory::visit`.
     pub fn stored(&self) -> Range<u64> {
         self.data..self.data.saturating_add(self.stored_size)
     }
 
-    /// Whether its name is UTF-8, and not of the code page that archives had before.
+    /// Whether its name is UTF-8. Otherwise it uses the older code page.
     pub fn is_utf8(&self) -> bool {
         self.flags & UTF8 != 0
     }
 }
 
-/// What an archive holds, in the order of its directory.
+/// The contents of an archive, in the order of its directory.
 #[derive(Debug, Default)]
 pub struct Directory {
     /// The members.
     pub members: Vec<Member>,
     names: Vec<u8>,
-    /// The bytes of the directory in the file.
+    /// The range of the directory in the file.
     pub range: Range<u64>,
 }
 
 impl Directory {
-    /// Whether its writer computed no CRC-32: every member that has bytes says 0. If a single one says
-    /// another number, a 0 is a CRC-32 like any other.
+    /// Whether its writer computed no CRC-32s: they are 0 for all members with bytes. If one is not 0, a 0 is
+    /// a real CRC-32.
     pub fn lacks_checksums(&self) -> bool {
         let mut with_bytes = self.members.iter().filter(|member| member.size > 0).peekable();
         with_bytes.peek().is_some() && with_bytes.all(|member| member.crc32 == 0)
     }
 
-    /// Reads the end of an archive and its directory; memory is charged to `budget`, which holds more the
-    /// longer the directory is.
+    /// Reads the end of an archive and its directory. Memory is charged to `budget`; its limit grows with the
+    /// size of the directory.
     pub fn read(input: &mut dyn Input, limits: &Limits, budget: &Budget) -> Result<Directory> {
         let End { directory: range, members } = end::read(input, limits)?;
         let size = range.end.saturating_sub(range.start);
@@ -158,13 +158,13 @@ impl Directory {
         }
     }
 
-    /// The name of a member, a key and never a path.
+    /// The name of a member. It is used as a key, never as a path.
     pub fn name(&self, member: &Member) -> &[u8] {
         let (start, size) = member.name;
         self.names.get(start..start.saturating_add(usize::from(size))).unwrap_or_default()
     }
 
-    /// Puts the member's name before the error's message.
+    /// Adds the member's name to an error.
     #[cold]
     pub fn blame(&self, member: &Member, error: Error) -> Error {
         error.within(format_args!("member {}", Quoted(self.name(member))))
@@ -203,7 +203,7 @@ fn name_size(name: &[u8]) -> u16 {
     u16::try_from(name.len()).unwrap_or(u16::MAX)
 }
 
-/// The numbers of an entry, its name, its extra field, its disk.
+/// Reads the numbers of an entry, its name, its extra field and its disk number.
 fn fixed<'a>(fields: &mut Fields<'a>) -> Option<(Member, &'a [u8], &'a [u8], u16)> {
     fields.take(4)?; // versions
     let (flags, method) = (fields.u16()?, fields.u16()?);
@@ -220,7 +220,7 @@ fn fixed<'a>(fields: &mut Fields<'a>) -> Option<(Member, &'a [u8], &'a [u8], u16
     Some((member, name, extra, disk))
 }
 
-/// Fills in the numbers of 64 bits, and checks what can be checked of one entry.
+/// Fills in the 64-bit numbers, and checks what can be checked in an entry.
 fn check(
     member: &mut Member,
     name: &[u8],

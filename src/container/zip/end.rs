@@ -1,5 +1,5 @@
-//! The end of an archive: where its directory stands and how many members that has. Numbers of a record, one
-//! after the other.
+//! The end of an archive: where its directory is, and how many members it has. Also a reader for the numbers
+//! of a record.
 
 use crate::container::frame::{Input, Limits, TRAILING_HELP};
 use crate::error::{broken, fail, Error, Result, Rule};
@@ -17,13 +17,13 @@ const MAX_COMMENT: u64 = u16::MAX as u64;
 /// What the end of an archive says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct End {
-    /// The bytes of the directory; the records of the end follow them at once.
+    /// The range of the directory. The end records follow directly.
     pub directory: Range<u64>,
-    /// Entries of the directory.
+    /// The number of entries in the directory.
     pub members: u64,
 }
 
-/// An end record's numbers. One that only the record of 64 bits can hold is the largest of its width here.
+/// The numbers of an end record. A number that only fits in the 64-bit record has the largest value here.
 struct Record {
     disks: [u64; 2],
     members_here: u64,
@@ -32,7 +32,7 @@ struct Record {
     start: u64,
 }
 
-/// Finds the end record and reads it.
+/// Finds and reads the end record.
 pub(super) fn read(input: &mut dyn Input, limits: &Limits) -> Result<End> {
     let file_size = input.file_size();
     let at = match limits.allow_trailing {
@@ -75,7 +75,7 @@ fn wrong(what: impl std::fmt::Display) -> Error {
     broken!(Rule::ZipEndRecord, "the archive's end record: {what}")
 }
 
-/// Where the end record is: the last one, and the comment behind it ends the file.
+/// Finds the end record: the last one, whose comment ends at the end of the file.
 fn find(input: &mut dyn Input) -> Result<u64> {
     let file_size = input.file_size();
     let last = file_size.checked_sub(END_SIZE).ok_or_else(|| wrong("the file is too short for one"))?;
@@ -110,8 +110,7 @@ fn find(input: &mut dyn Input) -> Result<u64> {
     }
 }
 
-/// Finds the last end record whose directory ends where the records of the end begin; any bytes may follow
-/// it.
+/// Finds the last end record whose directory ends where the end records begin. Any bytes may follow it.
 fn find_anywhere(input: &mut dyn Input) -> Result<u64> {
     const STEP: u64 = 1 << 16;
     let file_size = input.file_size();
@@ -136,7 +135,7 @@ fn find_anywhere(input: &mut dyn Input) -> Result<u64> {
     Err(wrong("it is missing: the file was truncated, or is not an archive"))
 }
 
-/// Where the last record in some bytes begins, which begin at `start` and hold all of it.
+/// The start of the last complete record in `bytes`, which begin at offset `start`.
 fn last_record(bytes: &[u8], start: u64) -> Option<u64> {
     let found = bytes.windows(END_BYTES).rposition(|window| window.starts_with(END))?;
     Some(start.saturating_add(found as u64))
@@ -156,12 +155,12 @@ fn plain(record: &[u8]) -> Option<Record> {
 const WIDE_16: u64 = u16::MAX as u64;
 const WIDE_32: u64 = u32::MAX as u64;
 
-/// Whether the directory's offset or size is left to a record of 64 bits. 65,535 members alone need none.
+/// Whether the directory's offset or size is in a 64-bit record. 65,535 members alone do not need one.
 fn is_wide(record: &Record) -> bool {
     [record.size, record.start].contains(&WIDE_32)
 }
 
-/// The 64-bit record, if there is one, and its offset; its locator is before the end record.
+/// The 64-bit record and its offset, if there is one. Its locator is before the end record.
 fn record64(input: &mut dyn Input, end: u64) -> Result<Option<(Record, u64)>> {
     let Some(locator) = end.checked_sub(LOCATOR_SIZE) else { return Ok(None) };
     let bytes = input.read(locator..end)?;
@@ -186,7 +185,7 @@ fn record64(input: &mut dyn Input, end: u64) -> Result<Option<(Record, u64)>> {
     }
 }
 
-/// A 64-bit record, and the size in it.
+/// Reads a 64-bit record. Returns it and the size that it gives.
 fn wide(record: &[u8]) -> Option<(Record, u64)> {
     let mut fields = Fields(record.strip_prefix(END64)?);
     let size = fields.u64()?;
@@ -201,7 +200,7 @@ fn wide(record: &[u8]) -> Option<(Record, u64)> {
     Some((record, size))
 }
 
-/// Checks that the plain record agrees with the one of 64 bits.
+/// Checks that the plain record agrees with the 64-bit record.
 fn check_agrees(plain: &Record, wide: &Record) -> Result<()> {
     let short = [
         ("disk", plain.disks[0], wide.disks[0]),
@@ -220,7 +219,7 @@ fn check_agrees(plain: &Record, wide: &Record) -> Result<()> {
     }
 }
 
-/// What is left of a record.
+/// The rest of a record.
 pub(super) struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -249,11 +248,11 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The number of the item of an extra field that has sizes and offsets of 64 bits.
+/// The number of the item in an extra field that has 64-bit sizes and offsets.
 const ZIP64: u16 = 1;
 
-/// The bytes of the 64-bit item of an extra field: None if it is absent, an error for items that pass its
-/// end. Up to three bytes behind the last item are padding, as some writers align by them.
+/// The bytes of the 64-bit item in an extra field: `None` if it is absent, an error if an item passes the
+/// field's end. Up to three bytes after the last item are padding, which some writers use for alignment.
 pub(super) fn zip64_item(extra: &[u8]) -> std::result::Result<Option<&[u8]>, &'static str> {
     let mut fields = Fields(extra);
     let mut found = None;

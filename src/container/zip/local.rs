@@ -1,4 +1,4 @@
-//! The local headers of an archive's members, compared with its directory.
+//! The local headers of an archive's members. They are compared with the directory.
 
 use super::directory::{Directory, Member, DESCRIPTOR};
 use super::end::{zip64_item, Fields};
@@ -11,26 +11,26 @@ use std::ops::Range;
 
 const LOCAL: &[u8; 4] = b"PK\x03\x04";
 const LOCAL_SIZE: u64 = 30;
-/// The longest extra field of writers that align the data to 64 bytes.
+/// The longest extra field that writers use to align data to 64 bytes.
 const USUAL_EXTRA: u64 = 128;
 const DATA_DESCRIPTOR: &[u8; 4] = b"PK\x07\x08";
 const MAX_DESCRIPTOR_SIZE: u64 = 24;
 
-/// The answer of an [`OnMember`]: whether it was given enough of the stored bytes.
+/// The answer of an [`OnMember`]: whether it needs more stored bytes.
 pub enum Seen {
     /// They are enough.
     Enough,
-    /// It needs this many of them.
+    /// It needs this many bytes in all.
     Needs(u64),
 }
 
-/// Called with a member's position, the member, and the first of its stored bytes.
+/// Called with a member's index, the member, and the first of its stored bytes.
 pub type OnMember<'b> = dyn FnMut(usize, &Member, &[u8]) -> Result<Seen> + 'b;
 
 impl Directory {
-    /// Checks every local header, which makes [`Member::stored`] known, and that no two members share bytes.
-    /// Calls `body` for each member, in the order of the directory, with the first `ahead` of its stored
-    /// bytes, or all if there are fewer, and once more with more if it needs them.
+    /// Checks every local header, and that no two members share bytes. After this, [`Member::stored`] is
+    /// known. Calls `body` for each member, in the order of the directory, with the first `ahead` of its
+    /// stored bytes, or all of them. If `body` needs more bytes, it is called again with them.
     pub fn visit(
         &mut self,
         input: &mut dyn Input,
@@ -38,7 +38,7 @@ impl Directory {
         budget: &Budget,
         body: &mut OnMember<'_>,
     ) -> Result<()> {
-        // Before any member is read: overlapping ones would be read and inflated many times.
+        // Do this before any member is read: overlapping members would be read and inflated many times.
         self.check_overlaps(budget, |directory, member| {
             let name = directory.name(member).len() as u64;
             member.header.saturating_add(LOCAL_SIZE).saturating_add(name).saturating_add(member.stored_size)
@@ -73,8 +73,7 @@ impl Directory {
         self.check_overlaps(budget, |_, member| member.stored().end)
     }
 
-    /// Checks one member, whose bytes begin with its header in `bytes`. Returns the range to read if more are
-    /// needed.
+    /// Checks a member. `bytes` begin with its header. Returns the range to read if more bytes are needed.
     fn check_member(
         &mut self,
         at: usize,
@@ -133,7 +132,7 @@ impl Directory {
         }
     }
 
-    /// Checks that the descriptors behind the data of members agree with the directory.
+    /// Checks that the descriptors after the data of members agree with the directory.
     fn check_descriptors(&self, input: &mut dyn Input, budget: &Budget) -> Result<()> {
         let (mut wanted, mut ranges) = (Vec::new(), Vec::new());
         for member in self.members.iter().filter(|member| member.flags & DESCRIPTOR != 0) {
@@ -163,7 +162,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Checks that no two members share a byte, when each ends at `end_of` or later.
+    /// Checks that no two members share a byte. A member ends at `end_of` or later.
     fn check_overlaps(&self, budget: &Budget, end_of: impl Fn(&Directory, &Member) -> u64) -> Result<()> {
         let mut last = 0;
         let in_order = self.members.iter().all(|member| {
@@ -200,13 +199,13 @@ impl Directory {
 
 /// The size of a local header, as far as its bytes show it.
 enum Local {
-    /// It has this many bytes, perhaps more than were given.
+    /// It has this many bytes, which may be more than were given.
     Size(u64),
-    /// The directory begins within its fixed part.
+    /// The directory begins inside its fixed part.
     Cut,
 }
 
-/// Compares a local header with the directory, if all of it is available.
+/// Compares a local header with the directory, if the whole header is available.
 fn check_local(directory: &Directory, member: &Member, bytes: &[u8]) -> Result<Local> {
     let Some(rest) = bytes.strip_prefix(LOCAL) else {
         let at = member.header;
@@ -269,7 +268,7 @@ impl Header {
         Some(Header { flags, method, crc32, stored_size, size, name, extra })
     }
 
-    /// The size and the stored size, with those of 64 bits that its extra field has.
+    /// The size and the stored size. If its extra field has 64-bit sizes, these.
     fn sizes(&self, extra: &[u8]) -> Result<(u64, u64)> {
         let wide = zip64_item(extra).map_err(|what| broken!(Rule::ZipLocalHeader, "local header: {what}"))?;
         let mut wide = Fields(wide.unwrap_or_default());
@@ -283,7 +282,7 @@ impl Header {
     }
 }
 
-/// Whether a data descriptor, with sizes of 32 or of 64 bits, says what the directory does.
+/// Whether a data descriptor, with 32-bit or 64-bit sizes, agrees with the directory.
 fn descriptor_agrees(member: &Member, bytes: &[u8]) -> Option<bool> {
     let mut fields = Fields(bytes);
     let is_crc = fields.u32()? == member.crc32;

@@ -1,7 +1,8 @@
-//! Zip archives: the end record, the directory, the local headers of the members.
+//! Zip archives: the end record, the directory, and the local headers of members.
 //!
-//! What both say of a member has to agree; no two members share bytes; the directory ends where the records
-//! of the end begin. No size or offset is used before it was compared with the file's size.
+//! The directory and the local header of a member have to agree, no two members may share bytes, and the
+//! directory has to end where the end records begin. Every size and offset is compared with the file's size
+//! before it is used.
 
 mod directory;
 mod end;
@@ -16,10 +17,11 @@ use super::frame::Ends;
 
 use super::ztensor_1;
 
-/// First bytes of an archive with members, and of one without.
+/// The first bytes of an archive with members, and of one without.
 const MAGICS: [&[u8; 4]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 
-/// Whether a file begins as an archive does; what ends as a `.zt` file does is one that lost its beginning.
+/// Whether a file begins like an archive. A file that also ends like a `.zt` file is a `.zt` file without its
+/// beginning.
 pub(crate) fn begins(ends: Ends<'_>) -> bool {
     MAGICS.iter().any(|magic| ends.head.starts_with(*magic)) && !ends.tail.ends_with(ztensor_1::ends::MAGIC)
 }

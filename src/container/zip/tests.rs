@@ -4,7 +4,7 @@ use crate::container::frame::{InMemory, Limits};
 use crate::error::{Cause, Result, Rule};
 use crate::memory::Budget;
 
-/// A member of an archive that is made here: its name, its bytes, what stands in its headers.
+/// A member of an archive that the tests build: its name, its bytes, and the fields of its headers.
 #[derive(Clone, Default)]
 struct Made {
     name: &'static str,
@@ -26,7 +26,7 @@ fn numbers(out: &mut Vec<u8>, short: &[u16], long: &[u32]) {
     long.iter().for_each(|n| out.extend(n.to_le_bytes()));
 }
 
-/// The archive, and where its directory and its end record begin.
+/// The archive, and the offsets of its directory and its end record.
 fn archive(members: &[Made]) -> (Vec<u8>, usize, usize) {
     let (mut out, mut directory) = (Vec::new(), Vec::new());
     for member in members {
@@ -61,7 +61,7 @@ fn two() -> (Vec<u8>, usize, usize) {
     archive(&[made("a", b"first"), made("b/c", b"second one")])
 }
 
-/// The names of the members and their stored bytes.
+/// The names of the members, and their stored bytes.
 fn read(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
     read_within(bytes, &Limits::default())
 }
@@ -160,7 +160,7 @@ fn as_many_members_as_16_bits_can_say_need_no_record_of_64_bits() {
     assert_eq!(read(&fewer).unwrap_err().rule(), Some(Rule::ZipDirectory));
 }
 
-/// `two` with a record of 64 bits and its locator, and where the record is.
+/// `two` with a 64-bit record and its locator, and the offset of the record.
 fn wide(saturated: bool) -> (Vec<u8>, usize) {
     let (mut bytes, start, end) = two();
     let mut tail = bytes.split_off(end);
@@ -184,7 +184,8 @@ fn a_record_of_64_bits_counts_and_agrees() {
     for saturated in [false, true] {
         let (bytes, at) = wide(saturated);
         assert_eq!(read(&bytes).unwrap().len(), 2);
-        // Its size, members here, members, directory size, directory offset; then the locator's offset.
+        // Its size, members on this disk, members, directory size, directory offset; then the locator's
+        // offset.
         for (field, shown) in [(4, true), (24, true), (32, true), (40, true), (48, true), (64, true)] {
             for high in [0, 7] {
                 let mut bytes = bytes.clone();
@@ -236,7 +237,7 @@ fn each_number_of_a_local_header_is_checked() {
     {
         assert_eq!(rule(&changed(at, &[to])), Some(Rule::ZipLocalHeader), "{at}");
     }
-    // An extra field that moves the data on to where it has no room.
+    // An extra field moves the data to where it does not fit.
     let (bytes, start, _) = two();
     let second = 30 + 1 + 5;
     assert_eq!(rule(&changed(second + 28, &[1])), Some(Rule::ZipLocalHeader));
@@ -245,7 +246,7 @@ fn each_number_of_a_local_header_is_checked() {
 
 #[test]
 fn no_two_members_share_bytes() {
-    // The second entry describes a complete member inside the first one's data.
+    // The second entry describes a complete member inside the first member's data.
     let inner = archive(&[made("b", b"inside")]).0;
     let inner: &'static [u8] = inner[..37].to_vec().leak();
     let (mut bytes, start, _) = archive(&[made("a", inner), made("b", b"inside")]);
@@ -257,7 +258,7 @@ fn no_two_members_share_bytes() {
     let visited =
         directory.visit(&mut InMemory::file(&bytes), 2, &budget, &mut |_, _, _| panic!("before any is read"));
     assert_eq!(visited.unwrap_err().rule(), Some(Rule::ZipOverlap));
-    // Two members in another order than in the directory are accepted.
+    // Two members may be in another order than in the directory.
     let (mut bytes, start, end) = archive(&[made("a", b"1"), made("b", b"2")]);
     let (first, second) = bytes[start..end].split_at_mut(47);
     first.swap_with_slice(second);

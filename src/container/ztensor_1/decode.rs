@@ -1,9 +1,9 @@
-//! 1.x: a map of objects between the blobs and a footer (1.1 parts I and II, 1.2 sections 1 and 4). 1.2 adds
-//! `type` and `uncompressed_length` to a component; both are taken in 1.1 too.
+//! zTensor 1.x: a map of objects between the blobs and a footer (1.1 parts I and II, 1.2 sections 1 and 4).
+//! 1.2 adds `type` and `uncompressed_length` to a component; both are accepted in 1.1, too.
 //!
-//! 1.0 was written by two releases, and no published text describes it: framed like 0.1 (no footer magic),
-//! encoded like 1.1 but with `tensors` instead of `objects`, the old dtype names, and the dtype in the
-//! tensor: it belongs to `values` or `data`, while sparse indices are always u64.
+//! Two releases wrote 1.0, and no published text describes it. It is framed like 0.1 (no magic in the footer)
+//! and encoded like 1.1, but with `tensors` instead of `objects`, and with the old dtype names. The dtype is
+//! in the tensor: it is for `values` or `data`, while sparse indices are always u64.
 
 use super::ends::footer_missing;
 use crate::container::cbor::fields::{Decoder, SeenKeys};
@@ -18,7 +18,7 @@ use crate::model::manifest::{
     table_position, Component, Container, Encoding, Format, LogicalType, Manifest, Object, RareNames, TextId,
 };
 
-// Keys and values, packed in 8 bytes. A longer key is compared by all of its bytes, too.
+// Keys and values, packed in 8 bytes. For a longer key, all of its bytes are compared, too.
 const SHAPE: u64 = packed(b"shape");
 const FORMAT: u64 = packed(b"format");
 const ATTRIBUTES: u64 = packed(b"attributes");
@@ -93,7 +93,7 @@ pub fn decode_dialect(
     Ok(manifest)
 }
 
-/// What the `version` text means: only the major number decides whether the file can be read.
+/// The container for a `version`: only the major number determines whether the file can be read.
 fn version(text: &str) -> Result<Container> {
     let mut numbers = text.split('.');
     if numbers.next() != Some("1") {
@@ -105,14 +105,14 @@ fn version(text: &str) -> Result<Container> {
     let minor = numbers.next().unwrap_or_default();
     let digits =
         minor.find(|c: char| !c.is_ascii_digit()).map_or(minor, |end| minor.get(..end).unwrap_or_default());
-    // Compared as digits: a minor version may have more of them than an integer holds.
+    // Digits are compared as text, because a minor version may have more of them than fit in an integer.
     let minor = digits.trim_start_matches('0');
     Ok(if matches!(minor, "" | "1") { Container::V1_1 } else { Container::V1_2 })
 }
 
 fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()> {
-    // The fewest bytes of an object with one component: a declared count of more than fit in what is left is
-    // not used.
+    // The least size of an object with one component. If more objects are declared than fit in the remaining
+    // bytes, that number is not used.
     const MIN_ENTRY_SIZE: usize = 48;
     let what = if dialect.dtype_in_object { "\"tensors\"" } else { "\"objects\"" };
     let mut left = d.map(Rule::ObjectsMissing, what)?;
@@ -143,13 +143,13 @@ impl Form for Objects {
         (b"digest", Meaning::Digest),
     ];
 
-    /// Any text is a digest until something is verified.
+    /// Any text is accepted as a digest until something is verified.
     #[inline(always)]
     fn are_digits(text: &[u8]) -> bool {
         text.is_ascii()
     }
 
-    /// The rules of numbers are checked when the whole manifest was read.
+    /// Rules about numbers are checked after the whole manifest was read.
     fn keeps_rules(&self, _: &Manifest, _: &Object, _: &[u64], _: &Component) -> bool {
         true
     }
@@ -224,7 +224,7 @@ fn format_slow(d: &mut Decoder<'_>) -> Result<Format> {
     }
 }
 
-/// The texts of a component that cannot be judged before all of its fields were seen.
+/// The texts of a component that can only be checked after all of its fields were read.
 #[derive(Default)]
 struct TypeNames {
     dtype: Option<NamedDtype>,
@@ -311,7 +311,7 @@ fn component(d: &mut Decoder<'_>, role: TextId, dialect: &Dialect) -> Result<()>
     Ok(())
 }
 
-/// A storage type by its packed name.
+/// The storage type with this packed name.
 #[inline(always)]
 fn packed_dtype(packed: u64) -> Option<(u64, Dtype)> {
     PACKED_DTYPES.iter().find(|(known, _)| *known == packed).copied()
@@ -358,7 +358,7 @@ fn logical_by_name(name: &str) -> NamedLogical {
     Dtype::from_name(name).map_or(NamedLogical::Other, NamedLogical::Dtype)
 }
 
-/// `type` against `dtype`: the spec's table gives each logical type its storage type.
+/// Compares `type` with `dtype`: the specification gives the storage type for each logical type.
 fn resolve_logical_type(names: &TypeNames) -> Result<LogicalType> {
     let (dtype, implied) = match names.dtype {
         Some((dtype, implied)) => (Some(dtype), implied),
@@ -380,7 +380,7 @@ fn resolve_logical_type(names: &TypeNames) -> Result<LogicalType> {
         }
         (NamedLogical::Known(t), Some(dtype), None) if t.dtype() != dtype => match t.is_in_spec() {
             true => Err(mismatch(t.name(), dtype)),
-            false => Ok(LogicalType::Other), // somebody else's type of that name
+            false => Ok(LogicalType::Other), // another program's type with that name
         },
         (NamedLogical::Known(t), _, _) => Ok(LogicalType::Known(*t)),
         (NamedLogical::Dtype(t), Some(dtype), None) if *t == dtype => Ok(LogicalType::SameAsDtype),
@@ -396,8 +396,7 @@ fn dtype_by_old_name(name: &str) -> Option<(Dtype, Option<Logical>)> {
     Dtype::from_old_name(name).map(|dtype| (dtype, None))
 }
 
-/// Reads a 1.0 manifest. A 1.1 file that lost its last bytes frames like one: only `tensors` makes
-/// it 1.0.
+/// Reads a 1.0 manifest. A 1.1 file without its last bytes has the same frame: only `tensors` makes it 1.0.
 pub fn decode_1_0(
     frame: &mut Frame,
     input: &mut dyn Input,
@@ -413,7 +412,7 @@ pub fn decode_1_0(
     Ok(manifest)
 }
 
-/// Whether the manifest has `tensors`; false if it cannot be read, an error only for lack of memory.
+/// Whether the manifest has `tensors`. Returns false if it cannot be read; the only error is lack of memory.
 fn has_tensors(frame: &Frame, bytes: &[u8], budget: &Budget) -> Result<bool> {
     let look = || -> Result<bool> {
         let mut d = Decoder::new(frame, bytes, budget);
@@ -429,23 +428,23 @@ fn has_tensors(frame: &Frame, bytes: &[u8], budget: &Budget) -> Result<bool> {
     look().or_else(|e| if e.cause() == Cause::OutOfMemory { Err(e) } else { Ok(false) })
 }
 
-/// A storage type, and the logical type that its name brings along in 1.1.
+/// A storage type, and the logical type that its name implies in 1.1.
 pub type NamedDtype = (Dtype, Option<Logical>);
 
-/// What differs between the 1.x manifests.
+/// The differences between the 1.x manifests.
 pub struct Dialect {
-    /// The key of the objects.
+    /// The key for the objects.
     pub objects_key: &'static str,
-    /// dtype by name, and what it implies.
+    /// The dtype with a name, and the logical type that it implies.
     pub dtype: fn(&str) -> Option<NamedDtype>,
-    /// The dtype stands in the object and not in its components (1.0).
+    /// Whether the dtype is in the object instead of its components (1.0).
     pub dtype_in_object: bool,
 }
 
-/// Gives the components from `first` on the dtype that their tensor names, where they name none.
+/// Gives the components from `first` on the dtype of their tensor, if they have none.
 pub fn spread_dtype(cursor: &Cursor<'_>, manifest: &mut Manifest, first: usize, name: &str) -> Result<()> {
     let known = Dtype::from_old_name(name);
-    let mut kept = None; // once, however many components have it
+    let mut kept = None; // stored once, however many components use it
     for at in first..manifest.components.len() {
         let Some(mut component) = manifest.components.get(at).copied() else { continue };
         let mut rare = manifest.rare(&component);
@@ -470,7 +469,7 @@ pub fn spread_dtype(cursor: &Cursor<'_>, manifest: &mut Manifest, first: usize, 
     Ok(())
 }
 
-/// The data of an object that is made of blocks gets the type that the format names.
+/// Sets the type of the data of an object made of blocks: the format names it.
 pub fn name_blocks(manifest: &mut Manifest, object: &Object) {
     let Format::Blocks(logical) = object.format else { return };
     for at in object.component_start..object.component_start.saturating_add(object.component_count) {

@@ -1,8 +1,9 @@
-//! The way back to a 1.1 or 1.2 manifest: deterministic CBOR, objects in their order, fields in the order of
-//! the spec, absent fields left out.
+//! Encodes a 1.1 or 1.2 manifest: deterministic CBOR, with objects in their order and fields in the order of
+//! the specification, without absent fields.
 //!
-//! The manifest of a file that grows or is edited is extended: what an edit does not change is copied byte
-//! for byte from the old one, unknown fields included, and new entries follow its own.
+//! If a file is appended to or edited, its manifest is extended: everything that an edit does not change is
+//! copied byte for byte from the old manifest, including unknown fields. New entries follow the existing
+//! ones.
 
 use crate::container::capabilities::{Capabilities, LogicalTypes};
 use crate::container::cbor::{encode as put, Cursor, Head};
@@ -14,7 +15,7 @@ use crate::model::value::order;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A 1.1 or 1.2 manifest.
+/// Encodes a 1.1 or 1.2 manifest.
 pub fn encode_manifest(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     encode_head(manifest, to, out)?;
     manifest.objects.iter().try_for_each(|object| encode_object(manifest, object, to, out))
@@ -34,7 +35,7 @@ fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Res
     put::map(out, manifest.objects.len() as u64)
 }
 
-/// One entry of `objects`: the name and the definition.
+/// Encodes an entry of `objects`: the name and the definition.
 pub fn encode_object(
     manifest: &Manifest,
     object: &Object,
@@ -75,7 +76,7 @@ fn encode_component(manifest: &Manifest, c: &Component, to: &Capabilities, out: 
     };
     let mut logical = match c.logical {
         LogicalType::Absent => None,
-        LogicalType::Known(t) if t.is_block_type() => None, // the format says it
+        LogicalType::Known(t) if t.is_block_type() => None, // the format gives the type
         LogicalType::Known(t) => Some(t.name()),
         LogicalType::SameAsDtype | LogicalType::Other => Some(name(rare.logical)),
     };
@@ -84,7 +85,7 @@ fn encode_component(manifest: &Manifest, c: &Component, to: &Capabilities, out: 
             to.check_logical(c.known_logical(), logical)?;
         }
         if let (LogicalType::Known(t), Some(_)) = (c.logical, logical) {
-            // 1.1 has no `type`; four logical types are dtypes of their own there.
+            // 1.1 has no `type`. Four logical types are dtypes there.
             dtype = t.name_in_1_1().unwrap_or(dtype);
             logical = None;
         }
@@ -122,8 +123,8 @@ fn encode_component(manifest: &Manifest, c: &Component, to: &Capabilities, out: 
     Ok(())
 }
 
-/// Encodes the whole manifest: `old`, whose bytes are `encoded`, changed by `attributes` and `edits`, and
-/// with `added` encoded as `to`.
+/// Encodes a whole manifest: `old`, whose bytes are `encoded`, changed by `attributes` and `edits`, then
+/// `added`, encoded as `to`.
 pub fn extend(
     encoded: &[u8],
     old: &Manifest,
@@ -155,14 +156,16 @@ pub fn extend(
     Ok(bytes)
 }
 
-/// Appends the entries of `objects`, whose bytes are `encoded`, changed by `edits`, without the map's head.
+/// Appends the entries of `objects`, whose bytes are `encoded`, changed by `edits`. Does not write the map's
+/// head.
 fn copy_entries(out: &mut Vec<u8>, encoded: &[u8], edits: &ObjectEdits) -> Result<()> {
     let mut cursor = Cursor::new(encoded, 0);
     let part = |range: Range<usize>| encoded.get(range).unwrap_or_default();
     let mut left = map_length(&mut cursor)?;
-    let mut copied = cursor.position(); // everything in front of this is in `out`
+    let mut copied = cursor.position(); // everything before this position is in `out`
     if edits.is_empty() {
-        let end = encoded.len().saturating_sub(usize::from(left.is_none())); // a map of indefinite length ends in a break
+        // A map of indefinite length ends in a break.
+        let end = encoded.len().saturating_sub(usize::from(left.is_none()));
         return put::encoded(out, part(copied..end));
     }
     let mut end = copied;
@@ -194,8 +197,8 @@ fn copy_entries(out: &mut Vec<u8>, encoded: &[u8], edits: &ObjectEdits) -> Resul
     put::encoded(out, part(copied..end))
 }
 
-/// Appends the fields of a map, whose bytes are `encoded`, with other attributes. If it had none they come
-/// before the field `next`, as [`encode_object`] has them. `replace` may write a field itself, and returns
+/// Appends the fields of a map, whose bytes are `encoded`, with other attributes. If the map had none, they
+/// come before the field `next`, as in [`encode_object`]. `replace` may write a field itself, and returns
 /// whether it did.
 fn copy_fields(
     out: &mut Vec<u8>,
@@ -227,7 +230,8 @@ fn copy_fields(
     Ok(())
 }
 
-/// Encodes an attribute map, whose bytes are `encoded`, with `edits`; nothing if it is then empty.
+/// Encodes an attribute map, whose bytes are `encoded`, changed by `edits`. Returns nothing if the map is
+/// empty after that.
 fn edited_attributes(encoded: Option<&[u8]>, edits: &AttributeEdits) -> Result<Vec<u8>> {
     let (mut pairs, mut count) = (Vec::new(), 0u64);
     let mut is_written: Vec<bool> = Vec::new();
@@ -275,9 +279,9 @@ fn edited_attributes(encoded: Option<&[u8]>, edits: &AttributeEdits) -> Result<V
     Ok(map)
 }
 
-/// A 1.1 file becomes 1.2 when a feature of 1.2 is added, unless an existing object would break a rule of
-/// 1.2. Then it keeps its version, as the releases do, and readers accept the new fields. Added objects keep
-/// the rules of both.
+/// Whether the version of a 1.1 file becomes 1.2: a feature of 1.2 is added, and no existing object breaks a
+/// rule of 1.2. Otherwise the file keeps its version, as with released versions, and readers accept the new
+/// fields. Added objects follow the rules of both versions.
 fn raises_version(old: &Manifest, added: &Manifest, to: &Capabilities, edits: &ObjectEdits) -> bool {
     let mut added = added.components.iter();
     let needs_it = |c: &Component| {
@@ -290,8 +294,8 @@ fn raises_version(old: &Manifest, added: &Manifest, to: &Capabilities, edits: &O
         && old_objects.all(|(at, object)| edits.removes(at) || keeps_1_2(old, object))
 }
 
-/// Whether an object of a 1.1 file keeps the rules that only 1.2 has. A logical type may stand in its dtype,
-/// as in 1.1 and nowhere else.
+/// Whether an object of a 1.1 file follows the rules that only 1.2 has. Its logical type may be in its dtype,
+/// which only 1.1 allows.
 fn keeps_1_2(manifest: &Manifest, object: &Object) -> bool {
     manifest.components(object).iter().all(|c| {
         let index = object.format.is_index(manifest.texts.get(c.role));
@@ -301,15 +305,15 @@ fn keeps_1_2(manifest: &Manifest, object: &Object) -> bool {
     })
 }
 
-/// A field of a map, and where it is in the map's bytes.
+/// A field of a map, and its position in the map's bytes.
 struct Field<'a> {
     key: Cow<'a, str>,
-    /// From its key to the end of its value.
+    /// From the start of its key to the end of its value.
     whole: Range<usize>,
     value: Range<usize>,
 }
 
-/// The fields of a map, which is well-formed: it was decoded before.
+/// The fields of a map that is well-formed, because it was decoded before.
 fn fields(bytes: &[u8]) -> Result<Vec<Field<'_>>> {
     let mut cursor = Cursor::new(bytes, 0);
     let mut fields = Vec::new();
@@ -329,9 +333,9 @@ fn fields(bytes: &[u8]) -> Result<Vec<Field<'_>>> {
     Ok(fields)
 }
 
-/// Steps over an item. It was checked when it was decoded, so only heads and lengths are read.
+/// Skips an item that was checked when it was decoded. Only heads and lengths are read.
 fn skip_checked(cursor: &mut Cursor<'_>) -> Result<()> {
-    let mut open: Vec<Option<u64>> = Vec::new(); // how many items follow in each container that is open
+    let mut open: Vec<Option<u64>> = Vec::new(); // how many items remain in each open container
     loop {
         match cursor.head()? {
             Head::Text(length) => drop(cursor.text_body(length)?),
@@ -396,7 +400,7 @@ mod tests {
             b"\xfb\x40\x09\x21\xfb\x54\x44\x2d\x18",
         ];
         for item in items {
-            let bytes = [item, b"\x01"].concat(); // and something behind it
+            let bytes = [item, b"\x01"].concat(); // with something after it
             let (mut decoded, mut passed) = (Cursor::new(&bytes, 0), Cursor::new(&bytes, 0));
             decoded.skip().unwrap();
             skip_checked(&mut passed).unwrap();

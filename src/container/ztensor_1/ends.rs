@@ -1,10 +1,11 @@
-//! The ends of a 1.x file: the magic at the front; the manifest's size (u64, little-endian) at the end and,
-//! from 1.1 on, the magic once more; and in the head a record of the end that it had before an append.
+//! The ends of a 1.x file: the magic at the start; at the end the manifest's size (u64, little-endian) and,
+//! from 1.1 on, the magic again. The head may have an append record.
 //!
-//! The append record: what an append writes to the head of a 1.x file before anything else.
+//! The append record is written to the head of a 1.x file before an append writes anything else.
 //!
-//! Bytes 8 to 64 of a 1.x file are padding that no component may cover, and zero in a finished file whose
-//! data or manifest begins behind them. An append keeps 32 of them in use until its new end is on the disk:
+//! Bytes 8 to 64 of a 1.x file are padding that no component may cover. They are zero in a finished file
+//! whose data or manifest begins after them. An append uses 32 of these bytes until its new end is on the
+//! disk:
 //!
 //! | bytes | what |
 //! |---|---|
@@ -14,8 +15,8 @@
 //! | 32..36 | CRC-32C of that manifest and its footer |
 //! | 36..40 | CRC-32C of bytes 8 to 36 |
 //!
-//! A tensor's bytes begin at 64 or later, so nothing that is appended can be taken for a record. Readers that
-//! do not know it pass over it, as over any padding.
+//! The bytes of tensors begin at 64 or later, so nothing that is appended can look like a record. Readers
+//! that do not know the record skip it like other padding.
 
 use crate::container::capabilities::Capabilities;
 use crate::container::frame::{frame, over_limit, Detected, Ends, Frame, Limits, ALIGNMENT};
@@ -24,15 +25,15 @@ use crate::error::{broken, Error, Result, Rule};
 use crate::model::manifest::Container;
 use std::ops::Range;
 
-/// First bytes, and last bytes from 1.1 on.
+/// The first bytes, and from 1.1 on also the last bytes.
 pub(crate) const MAGIC: &[u8; 8] = b"ZTEN1000";
 
-/// Bytes behind a 1.0 manifest.
+/// The size of the footer of 1.0.
 pub(crate) const FOOTER_SIZE_1_0: u64 = 8;
-/// Bytes behind a manifest from 1.1 on.
+/// The size of the footer from 1.1 on.
 pub(crate) const FOOTER_SIZE: usize = 16;
 
-/// The footer behind a manifest of `manifest_size` bytes.
+/// The footer after a manifest of `manifest_size` bytes.
 pub fn footer(manifest_size: u64) -> [u8; FOOTER_SIZE] {
     let mut footer = [0; FOOTER_SIZE];
     let (size, magic) = footer.split_at_mut(8);
@@ -48,7 +49,7 @@ pub fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// The frame of a file that is written, whose manifest begins at `start`.
+/// The frame of a written file whose manifest begins at `start`.
 pub fn frame_of(start: u64, manifest: &[u8], to: &Capabilities) -> Frame {
     let end = start.saturating_add(manifest.len() as u64);
     Frame::with_data_first(to.container, start..end, end.saturating_add(FOOTER_SIZE as u64))
@@ -58,7 +59,7 @@ fn little_endian(bytes: &[u8]) -> u64 {
     bytes.first_chunk::<8>().map_or(0, |b| u64::from_le_bytes(*b))
 }
 
-/// Where the manifest is, by the last bytes of a file that begins with the magic.
+/// Finds the manifest of a file that begins with the magic, from its last bytes.
 pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Result<Detected> {
     let last8 = tail.last_chunk::<8>();
     let ends_in_magic = last8 == Some(MAGIC);
@@ -96,7 +97,7 @@ pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Resu
     frame(Container::V1_0, file_size, FOOTER_SIZE_1_0, size, capacity, limits)
 }
 
-/// The error of a file that does not end as 1.x files do.
+/// The error for a file that does not end like a 1.x file.
 #[cold]
 pub fn footer_missing(file_size: u64) -> Error {
     broken!(
@@ -105,7 +106,7 @@ pub fn footer_missing(file_size: u64) -> Error {
     )
 }
 
-/// How to search a file for what looks like the end of one from 1.1 on.
+/// How to search a file for positions that look like the end of a file from 1.1 on.
 pub(crate) const SEARCH: EndSearch =
     EndSearch { header: MAGIC, size: FOOTER_SIZE, find: possible_ends, last_wins: false };
 
@@ -127,27 +128,27 @@ fn possible_ends(window: &[u8], start: u64, found: &mut dyn FnMut(PossibleEnd) -
 
 const TAG: &[u8; 8] = b"ZTAPPEND";
 
-/// Bytes of a record.
+/// The size of a record.
 const SIZE: usize = 32;
-/// How many bytes from a file's beginning [`AppendRecord::find`] needs.
+/// How many bytes at the start of a file [`AppendRecord::find`] needs.
 pub(crate) const HEAD_BYTES: usize = 64;
 
-/// The file that is appended to.
+/// Describes the file before the append.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppendRecord {
-    /// Its manifest and footer: from where the manifest begins to the end of the file.
+    /// Its manifest and footer: from the start of the manifest to the end of the file.
     pub tail: Range<u64>,
-    /// CRC-32C of these bytes.
+    /// The CRC-32C of these bytes.
     pub tail_crc: u32,
 }
 
 impl AppendRecord {
-    /// Bytes of a record.
+    /// The size of a record.
     pub(crate) const SIZE: usize = SIZE;
     /// Its offset in the file.
     pub(crate) const OFFSET: u64 = 8;
 
-    /// The record of a file whose encoded manifest begins at `start`.
+    /// The record for a file whose manifest has these encoded bytes and begins at `start`.
     pub fn of(start: u64, manifest: &[u8]) -> AppendRecord {
         let footer = footer(manifest.len() as u64);
         let tail_crc = crc32c::crc32c_append(crc32c::crc32c(manifest), &footer);
@@ -155,7 +156,7 @@ impl AppendRecord {
         AppendRecord { tail: start..start.saturating_add(size), tail_crc }
     }
 
-    /// Whether there is room for a record in a file whose manifest begins at `manifest_start`.
+    /// Whether a file whose manifest begins at `manifest_start` has space for a record.
     pub fn fits_before(manifest_start: u64) -> bool {
         manifest_start >= ALIGNMENT
     }
@@ -166,7 +167,8 @@ impl AppendRecord {
         let (checked, rest) = rest.split_first_chunk::<28>()?;
         let crc = rest.first_chunk::<4>()?;
         let (tag, rest) = checked.split_first_chunk::<8>()?;
-        // The checksum last: finding the processor's instructions for it can take longer than opening a file.
+        // Compute the checksum last: detecting the processor's instruction for it can take longer than
+        // opening a file.
         if magic != MAGIC || tag != TAG || u32::from_le_bytes(*crc) != crc32c::crc32c(checked) {
             return None;
         }
@@ -177,7 +179,7 @@ impl AppendRecord {
         Some(AppendRecord { tail: start..end, tail_crc })
     }
 
-    /// Its bytes.
+    /// The encoded record.
     pub fn to_bytes(&self) -> [u8; SIZE] {
         let mut bytes = [0; SIZE];
         let fields = [

@@ -1,4 +1,4 @@
-//! 1.0, 1.1 and 1.2: a map of objects behind the components' bytes.
+//! zTensor 1.0, 1.1 and 1.2: a map of objects after the components' bytes.
 
 pub mod decode;
 pub mod encode;
@@ -15,7 +15,7 @@ use crate::container::interface::{Encode, Row};
 use crate::digest::{Algorithm, DigestOf};
 use crate::model::manifest::{Container, Encoding};
 
-/// What 1.2 and later minor versions can represent.
+/// The capabilities of 1.2 and later minor versions.
 pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
     container: Container::V1_2,
     number: Some(10200),
@@ -54,7 +54,7 @@ pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
     write_rules: &NO_RULES,
 };
 
-/// What 1.1 can represent. What is appended follows 1.2, for the file may be raised to it.
+/// The capabilities of 1.1. Appended objects follow 1.2, because the file may become 1.2.
 pub(crate) const CAPABILITIES_1_1: Capabilities = Capabilities {
     container: Container::V1_1,
     number: Some(10100),
@@ -65,7 +65,7 @@ pub(crate) const CAPABILITIES_1_1: Capabilities = Capabilities {
     ..CAPABILITIES_1_2
 };
 
-/// What 1.0 can represent.
+/// The capabilities of 1.0.
 pub(crate) const CAPABILITIES_1_0: Capabilities = Capabilities {
     container: Container::V1_0,
     number: None,
@@ -76,7 +76,7 @@ pub(crate) const CAPABILITIES_1_0: Capabilities = Capabilities {
     ..CAPABILITIES_1_1
 };
 
-/// Encodes 1.1 and 1.2, each by its capabilities.
+/// Encodes 1.1 and 1.2 according to the capabilities.
 const ENCODE: Encode = Encode {
     header: ends::MAGIC,
     manifest: encode::encode_manifest,

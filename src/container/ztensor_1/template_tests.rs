@@ -1,4 +1,4 @@
-//! Manifests mean the same whether their objects are matched against templates or not.
+//! Manifests must mean the same with and without templates.
 
 use crate::container::cbor::encode as put;
 use crate::container::cbor::template::tests::compared;
@@ -26,8 +26,8 @@ fn manifest(bytes: &[u8]) -> String {
     meaning(decode(&mut frame, &mut input, &Limits::default(), &Budget::new(1 << 30)))
 }
 
-/// Encodes an object of one of the forms, which differ in what they have, in the order of it and how it is
-/// encoded. Numbers, digests and now and then something else are its own.
+/// Encodes an object in one of several forms, which differ in their fields, their order and their encoding.
+/// Numbers, digests and sometimes other things vary.
 fn object(form: u64, random: &mut Random, out: &mut Vec<u8>) {
     let mut of_form = Random(form);
     let r = &mut of_form;
@@ -134,7 +134,7 @@ fn random_manifests_mean_the_same_without_templates() {
     assert!(read > 200 && refused > 200 && matched > 10_000, "{read} {refused} {matched}");
 }
 
-/// A manifest of that many plain objects; `form` makes what is not the same in all of them, `digest` their
+/// A manifest with `count` plain objects. `form` makes the parts that differ between them, `digest` their
 /// digests.
 fn plain_objects(count: u64, form: impl Fn(u64) -> String, digest: impl Fn(u64) -> String) -> Vec<u8> {
     let mut bytes = b"\xa2\x67version\x651.2.0\x67objects".to_vec();
@@ -152,7 +152,7 @@ fn plain_objects(count: u64, form: impl Fn(u64) -> String, digest: impl Fn(u64) 
     bytes
 }
 
-/// Speed depends on it, and nothing else shows it.
+/// Speed depends on this, and no other test would notice.
 #[test]
 fn all_objects_of_a_form_but_the_first_are_matched() {
     let crc32c = |at: u64| to_text(&Digest::Crc32c((at << 22) as u32)).unwrap().to_string();

@@ -1,5 +1,5 @@
-//! Where blobs may be (spec 2 section 3.1), and the table of shards: other files that have blobs of parts
-//! (section 8.1).
+//! Where blobs may be (spec 2 section 3.1), and the table of shards: other files that have blobs of
+//! components (section 8.1).
 
 use super::names::{key, text};
 use super::{ends, names};
@@ -12,11 +12,10 @@ use crate::memory::{bytes_of, Budget, PageMap};
 use crate::model::manifest::{Component, Manifest, Position, Shard, TextId};
 use crate::model::sort::sort;
 
-/// The bytes of a blob: the file (0, or the number of a shard from 1 on), the first byte, and the one behind
-/// the last.
+/// The range of a blob: the file (0, or the number of a shard from 1 on), the first byte, and the end.
 type BlobRange = (usize, u64, u64);
 
-/// Checks where a blob is in a file of `file_size` bytes.
+/// Checks the position of a blob in a file of `file_size` bytes.
 #[inline(always)]
 pub fn check_range(offset: u64, length: u64, file_size: u64) -> Result<()> {
     if is_in_range(offset, length, file_size) {
@@ -37,7 +36,7 @@ pub fn check_range(offset: u64, length: u64, file_size: u64) -> Result<()> {
     ))
 }
 
-/// Whether [`check_range`] finds nothing wrong.
+/// Whether [`check_range`] would succeed.
 #[inline(always)]
 pub fn is_in_range(offset: u64, length: u64, file_size: u64) -> bool {
     let limit = file_size.saturating_sub(ends::FOOTER_SIZE);
@@ -45,7 +44,7 @@ pub fn is_in_range(offset: u64, length: u64, file_size: u64) -> bool {
     is_aligned && offset.checked_add(length).is_some_and(|end| end <= limit)
 }
 
-/// Checks that no two blobs overlap, but for equal ones, and none overlaps the manifest.
+/// Checks that blobs do not overlap, unless they are equal, and that none overlaps the manifest.
 pub fn check_overlaps(manifest: &Manifest, frame: &Frame, budget: &Budget) -> Result<()> {
     let own = (0, frame.manifest.start, frame.manifest.end);
     let mut in_order = true;
@@ -70,8 +69,8 @@ pub fn check_overlaps(manifest: &Manifest, frame: &Frame, budget: &Budget) -> Re
     clash.map_or(Ok(()), |(a, b)| Err(overlap(manifest, a, b)))
 }
 
-/// Whether no two blobs share a page, by a bit for each page. False, too, if there are shards, or if the bits
-/// would take more memory than sorting.
+/// Whether no two blobs share a page, found with a bit for each page. False also if there are shards, or if
+/// the bits would take more memory than sorting.
 fn share_no_page(manifest: &Manifest, frame: &Frame) -> bool {
     let max_bytes = bytes_of::<BlobRange>(manifest.components.len());
     let map = PageMap::new(frame.file_size.div_ceil(ends::PAGE), max_bytes);
@@ -102,7 +101,7 @@ fn blob_range(manifest: &Manifest, c: &Component) -> BlobRange {
     (shard.map_or(0, |at| at.index().saturating_add(1)), c.offset, c.end())
 }
 
-/// The bytes of all blobs that are not empty.
+/// The ranges of all blobs that are not empty.
 fn blob_ranges(manifest: &Manifest) -> impl Iterator<Item = BlobRange> + '_ {
     manifest.components.iter().filter(|c| c.stored_size > 0).map(|c| blob_range(manifest, c))
 }
@@ -113,7 +112,7 @@ fn overlap(manifest: &Manifest, a: BlobRange, b: BlobRange) -> crate::error::Err
     broken!(Rule::Zt2BlobOverlap, "{first} at {} to {} and {second} at {} to {} overlap", a.1, a.2, b.1, b.2)
 }
 
-/// The first part whose blob it is, for a message.
+/// The first component with this blob, for a message.
 struct PartAt<'a>(&'a Manifest, BlobRange);
 
 impl std::fmt::Display for PartAt<'_> {
@@ -134,7 +133,7 @@ impl std::fmt::Display for PartAt<'_> {
 const SIZE: u64 = packed(b"size");
 const DIGEST: u64 = packed(b"digest");
 
-/// Reads the table. It comes before the objects, as its key is shorter.
+/// Reads the table. It comes before the objects, because its key is shorter.
 pub fn shard_table(d: &mut Decoder<'_>) -> Result<()> {
     let mut left = d.map(Rule::Zt2Schema, "\"shards\"")?;
     while d.cursor.another(&mut left)? {
@@ -170,7 +169,7 @@ fn shard(d: &mut Decoder<'_>, name: TextId) -> Result<Shard> {
     Ok(Shard { name, size, digest })
 }
 
-/// The position of a shard in the table, which is in the order of its keys.
+/// The position of a shard in the table, which is sorted by key.
 pub fn find_shard(manifest: &Manifest, name: &[u8]) -> Result<Position> {
     let text = |shard: &Shard| manifest.texts.get_bytes(shard.name);
     let found = manifest.shards.binary_search_by(|shard| names::key_order(text(shard), name));

@@ -1,12 +1,13 @@
-//! The canonical form (spec 2 section 10): same tensors and attributes, same bytes. It does not allow unknown
-//! keys and empty maps. And the content digest (section 11): the hash of what objects are, wherever their
-//! bytes are and however they are stored.
+//! The canonical form (spec 2 section 10): equal tensors and attributes give equal files. It does not allow
+//! unknown keys and empty maps. Also the content digest (section 11): a hash of the objects, independent of
+//! where and how their bytes are stored.
 //!
 //! What the manifest shows of the form: blobs have equal bytes where their digests say so. Whether names are
-//! in normal form (K5) takes tables of Unicode, which the library does without: `zt id` looks at it.
+//! As far as the manifest shows it: blobs count as equal if their digests are. Whether names are in normal
+//! form C (rule K5) needs tables of Unicode, which the library does not have: `zt id` checks it.
 //!
-//! The digest covers the manifest's items without some keys. Both are deterministic CBOR, so the manifest's
-//! bytes are hashed directly, in order, without memory.
+//! The content digest covers the manifest's items except some keys. Both the manifest and the digest's input
+//! are deterministic CBOR, so the manifest's bytes are hashed directly, in order, without memory.
 
 use super::{deterministic, ends};
 use crate::container::cbor::{Cursor, Head};
@@ -27,8 +28,8 @@ struct Part<'m> {
     digest: Option<&'m str>,
 }
 
-/// The first rule that keeps a file from being canonical, and what breaks it; none where the manifest, which
-/// is encoded as these bytes, shows none.
+/// The first rule of the canonical form that a file violates, and where; `None` if the manifest, whose
+/// encoded bytes are given, violates none.
 pub fn violation(manifest: &Manifest, frame: &Frame, encoded: &[u8]) -> Result<Option<String>> {
     if encoded.is_empty() {
         return try_format(format_args!("K1: it has no manifest")).map(Some);
@@ -73,8 +74,8 @@ pub fn violation(manifest: &Manifest, frame: &Frame, encoded: &[u8]) -> Result<O
     }
 }
 
-/// Why the place of a part is not canonical. `next` is the next free offset; parts without bytes have the
-/// first part's offset.
+/// Why the position of a component is not canonical. `next` is the next free offset. All components without
+/// bytes have the same offset.
 fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) -> Result<Option<String>> {
     let c = part.component;
     if c.encoding != Encoding::Raw {
@@ -91,7 +92,8 @@ fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) ->
         ))
         .map(Some);
     }
-    // An offset below `next` belongs to an earlier part with the same bytes: other parts would overlap.
+    // An offset below `next` belongs to an earlier component with the same bytes; otherwise they would
+    // overlap.
     let wanted = match c.stored_size {
         0 => *first_empty.get_or_insert(*next),
         _ => *next,
@@ -129,7 +131,7 @@ fn repeated(mut parts: Vec<Part<'_>>) -> Result<Option<String>> {
 
 const SHARDS: &[u8] = b"\x66shards";
 const ATTRIBUTES: &[u8] = b"\x6aattributes";
-/// The known keys of a map, as CBOR. The first is the one whose value is a map or an array of maps.
+/// The known keys of a map, encoded. The value of the first one is a map, or an array of maps.
 const MANIFEST_KEYS: [&[u8]; 3] = [b"\x67objects", SHARDS, ATTRIBUTES];
 const PART_KEYS: [&[u8]; 7] = [
     b"\x64blob",
@@ -141,9 +143,9 @@ const PART_KEYS: [&[u8]; 7] = [
     b"\x6edecoded_length",
 ];
 
-/// The first unknown key or empty map of the manifest in `bytes`, which begins `base` bytes into its file.
+/// The first unknown key or empty map in the manifest `bytes`, which begins at offset `base` of its file.
 pub fn surplus(bytes: &[u8], base: u64) -> Result<Option<String>> {
-    deterministic::check(bytes, base)?; // it may have changed since it was opened
+    deterministic::check(bytes, base)?; // the file may have changed since it was opened
     let (surplus, objects) = keys(&mut Cursor::new(bytes, base), &MANIFEST_KEYS)?;
     if let Some(surplus) = surplus {
         return try_format(format_args!("{surplus}: the manifest")).map(Some);
@@ -168,7 +170,7 @@ pub fn surplus(bytes: &[u8], base: u64) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// The first key of a map that is unknown or whose value is an empty map, and the offset of the first known
+/// The first key of a map that is unknown or has an empty map as its value, and the offset of the first known
 /// key's value.
 fn keys<'a>(cursor: &mut Cursor<'a>, known: &[&[u8]]) -> Result<(Option<Surplus<'a>>, Option<Cursor<'a>>)> {
     let (mut surplus, mut first) = (None, None);
@@ -202,13 +204,13 @@ impl fmt::Display for Surplus<'_> {
     }
 }
 
-/// The head of an array of two items, and the first item, a text.
+/// The head of an array with two items, then the first item, a text.
 const START: &[u8] = b"\x82\x6czt.content/1";
-/// The keys of an object and of a part that are hashed, as CBOR, in the order of a deterministic map.
+/// The keys of an object and of a component that are hashed, encoded, in deterministic order.
 pub(super) const OBJECT_KEYS: [&[u8]; 4] = [b"\x65parts", b"\x65shape", b"\x66layout", b"\x6aattributes"];
 const DIGESTED_PART_KEYS: [&[u8]; 3] = [b"\x64type", b"\x65dtype", b"\x66digest"];
 
-/// The content digest of the manifest in `bytes`, which stands `base` bytes into its file.
+/// The content digest of the manifest `bytes`, which begins at offset `base` of its file.
 pub fn digest(bytes: &[u8], base: u64, algorithm: Algorithm) -> Result<Digest> {
     if bytes.is_empty() {
         return Err(fail!(
@@ -216,7 +218,7 @@ pub fn digest(bytes: &[u8], base: u64, algorithm: Algorithm) -> Result<Digest> {
             "a file without a manifest, which is a data shard, has no content digest"
         ));
     }
-    deterministic::check(bytes, base)?; // it may have changed since it was opened
+    deterministic::check(bytes, base)?; // the file may have changed since it was opened
     let mut hasher = Hasher::new(algorithm);
     hasher.update(START);
     let [objects] = values(&mut Cursor::new(bytes, base), [b"\x67objects"])?;
@@ -256,7 +258,7 @@ fn object(cursor: &mut Cursor<'_>, hasher: &mut Hasher) -> Result<()> {
     put(keys, rest, hasher)
 }
 
-/// Passes over a map. Returns where the values of `keys` are.
+/// Skips a map. Returns the positions of the values of `keys`.
 fn values<'a, const N: usize>(cursor: &mut Cursor<'a>, keys: [&[u8]; N]) -> Result<[Option<Cursor<'a>>; N]> {
     let mut found = [const { None }; N];
     let mut left = map(cursor, None)?;
@@ -270,7 +272,7 @@ fn values<'a, const N: usize>(cursor: &mut Cursor<'a>, keys: [&[u8]; N]) -> Resu
     Ok(found)
 }
 
-/// Hashes the head of a map with as many pairs as there are values.
+/// Hashes the head of a map with one pair for each value.
 fn put_count(found: &[Option<Cursor<'_>>], hasher: &mut Hasher) {
     let head = found.iter().flatten().fold(0xa0_u8, |head, _| head.saturating_add(1)); // at most 4 pairs
     hasher.update(&[head]);
@@ -286,7 +288,7 @@ fn put<const N: usize>(keys: [&[u8]; N], found: [Option<Cursor<'_>>; N], hasher:
     Ok(())
 }
 
-/// Reads the head of a map, and hashes it if there is a hasher.
+/// Reads the head of a map. If there is a hasher, hashes it.
 pub(super) fn map(cursor: &mut Cursor<'_>, hasher: Option<&mut Hasher>) -> Result<Option<u64>> {
     let start = cursor.clone();
     let Head::Map(left) = cursor.head()? else {
@@ -298,14 +300,14 @@ pub(super) fn map(cursor: &mut Cursor<'_>, hasher: Option<&mut Hasher>) -> Resul
     Ok(left)
 }
 
-/// Reads an item: its bytes.
+/// Reads an item. Returns its bytes.
 pub(super) fn item<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8]> {
     let start = cursor.clone();
     cursor.skip_well_formed()?;
     Ok(cursor.since(&start))
 }
 
-/// The text of an item that is one.
+/// The text of an item that is a text.
 pub(super) fn text(item: &[u8]) -> &[u8] {
     let mut cursor = Cursor::new(item, 0);
     match cursor.head() {

@@ -1,9 +1,8 @@
-//! The manifest: a map of shards, objects and attributes (spec 2 section 3). Each item is found to be
-//! deterministic CBOR before it is read, so keys are unique and nothing is deeper than is allowed; keys that
-//! are not known are passed over.
+//! Reads the manifest: a map of shards, objects and attributes (spec 2 section 3). Each item is checked to be
+//! deterministic CBOR before it is read, so keys are unique and nesting is limited. Unknown keys are skipped.
 //!
-//! If the bytes of a manifest are not deterministic, that error comes before any other. So a manifest that is
-//! refused is checked for it once more, as a whole.
+//! If the bytes of a manifest are not deterministic, that error has priority over all others. So a manifest
+//! that is refused is checked for it once more, as a whole.
 
 use super::names::{key, text};
 use super::parts::parts;
@@ -25,7 +24,7 @@ const SHAPE: u64 = packed(b"shape");
 const LAYOUT: u64 = packed(b"layout");
 const PARTS: u64 = packed(b"parts");
 
-/// Reads a manifest and checks all that it can show.
+/// Reads a manifest, and checks everything that it can show.
 pub fn decode(
     frame: &mut Frame,
     input: &mut dyn Input,
@@ -37,7 +36,7 @@ pub fn decode(
     d.manifest.container = Some(Container::V2);
     d.manifest.version_text = Some(d.push_text("2")?);
     let Some(hash) = frame.manifest_hash else {
-        return Ok(d.manifest); // bytes of components of other files, and no objects
+        return Ok(d.manifest); // a shard: it has bytes of other files' components, and no objects
     };
     check_hash(bytes, hash)?;
     let manifest = match whole(d, frame, limits) {
@@ -92,12 +91,12 @@ fn map(d: &mut Decoder<'_>, what: &str) -> Result<Option<u64>> {
     d.map(Rule::Zt2Schema, what)
 }
 
-/// The last key of a map, in encoded form.
+/// The last key of a map, encoded.
 #[derive(Default)]
 struct KeyOrder<'a>(&'a [u8]);
 
 impl<'a> KeyOrder<'a> {
-    /// Checks that the key from `start` to `end` is greater than the one before it.
+    /// Checks that the key from `start` to `end` is greater than the one before.
     #[inline(always)]
     fn check(&mut self, start: &Cursor<'a>, end: &Cursor<'a>) -> Result<()> {
         let key = end.since(start);
@@ -122,8 +121,8 @@ fn check_hash(bytes: &[u8], expected: u64) -> Result<()> {
 }
 
 fn objects(d: &mut Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<()> {
-    // The fewest bytes of an object with one part: a declared count of more than fit in what is left is not
-    // used.
+    // The least size of an object with one component. If more objects are declared than fit in the remaining
+    // bytes, that number is not used.
     const MIN_ENTRY_SIZE: usize = 48;
     let mut left = map(d, "\"objects\"")?;
     let expected = d.cursor.plausible(left, MIN_ENTRY_SIZE);
@@ -215,7 +214,7 @@ fn object(d: &mut Decoder<'_>, frame: &Frame, name: TextId) -> Result<()> {
     add(&d.cursor, &mut d.manifest.objects, object)
 }
 
-/// Reads a shape. Its product, from the first dimension to the last, has to fit in 64 bits at each step.
+/// Reads a shape. Its product, from the first dimension to the last, has to fit in 64 bits after each step.
 fn shape(d: &mut Decoder<'_>) -> Result<(u32, u32)> {
     let mut shape = [0; MAX_RANK];
     let rank = match d.cursor.head()? {
@@ -244,7 +243,7 @@ fn layout(d: &mut Decoder<'_>) -> Result<Format> {
     })
 }
 
-/// Checks that the attributes, which come next, are a map whose keys are valid names.
+/// Checks that the attributes, which come next, are a map and that its keys are valid names.
 fn check_attributes(d: &Decoder<'_>) -> Result<()> {
     let mut ahead = d.cursor.clone();
     let mut left = match ahead.head()? {
@@ -267,8 +266,8 @@ fn check_attributes(d: &Decoder<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Manifests mean the same, and the same is wrong with them, whether the fast path reads them or all of a
-/// manifest is found to be deterministic first and each object is read field by field then.
+/// A manifest must have the same meaning, and the same error, with the fast path and without it. Without it,
+/// the whole manifest is checked to be deterministic first, then each object is read field by field.
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,7 +287,7 @@ mod tests {
         meaning(decode(&mut frame, &mut input, &Limits::default(), &Budget::new(1 << 30)))
     }
 
-    /// How often manifests were read, were refused and had objects that were matched.
+    /// How many manifests were read, how many were refused, and how many had objects that matched.
     #[derive(Debug, Default)]
     struct Counts([usize; 3]);
 
@@ -319,7 +318,7 @@ mod tests {
         counts.are_over([1000, 1000, 100]);
     }
 
-    /// A number, which now and then is longer than need be.
+    /// Encodes a number, sometimes longer than necessary.
     fn number(random: &mut Random, value: u64, out: &mut Vec<u8>) {
         match random.one_in(2000) {
             true => out.extend([&[0x1b][..], &value.to_be_bytes()].concat()),
@@ -327,8 +326,8 @@ mod tests {
         }
     }
 
-    /// Encodes an object of one of the forms, which differ in what they have. Numbers and digests are its
-    /// own; now and then one is wrong.
+    /// Encodes an object in one of several forms, which differ in their fields. Numbers and digests vary;
+    /// sometimes one is wrong.
     fn object(form: u64, at: u64, random: &mut Random, out: &mut Vec<u8>) {
         let mut of_form = Random(form);
         let r = &mut of_form;
@@ -437,7 +436,7 @@ mod tests {
         counts.are_over([500, 500, 10_000]);
     }
 
-    /// Speed depends on it, and nothing else shows it.
+    /// Speed depends on this, and no other test would notice.
     #[test]
     fn all_objects_of_a_form_but_the_first_are_matched() {
         let mut bytes = b"\xa1\x67objects\xb9\x03\xe8".to_vec();

@@ -1,8 +1,8 @@
-//! Whether bytes are one item of deterministic CBOR (RFC 8949 section 4.2.1), of the kinds that spec 2
-//! section 2 allows.
+//! Checks that bytes are one item of deterministic CBOR (RFC 8949 section 4.2.1) with only the kinds that
+//! spec 2 section 2 allows.
 //!
-//! One walk without recursion and without allocation: for each open map it keeps where the last key is, with
-//! which the next one is compared. Bytes that were checked can be read without checking them again.
+//! It is a single walk without recursion or allocation. For each open map it keeps the position of the last
+//! key, which is compared with the next one. Bytes that were checked can be read without checking them again.
 
 use crate::error::{broken, Error, Result, Rule};
 use half::f16;
@@ -12,17 +12,17 @@ use std::ops::Range;
 /// The most arrays and maps around an item.
 pub(super) const MAX_DEPTH: usize = 32;
 
-/// An array or a map whose items are still to come.
+/// An array or map whose items are still to come.
 #[derive(Clone, Copy, Default)]
 struct Open {
-    /// Items that are left; a pair is one.
+    /// How many items are left. A pair counts as one.
     left: u64,
     is_map: bool,
-    /// Whether it is a map whose next item is a value.
+    /// Whether it is a map and its next item is a value.
     is_at_value: bool,
-    /// Where the current key begins: the next one, or the one whose value comes next.
+    /// The start of the current key: the next key, or the key whose value comes next.
     key_start: usize,
-    /// The key before it; empty if it is the first.
+    /// The previous key; empty for the first key.
     last_key: (usize, usize),
 }
 
@@ -33,7 +33,7 @@ struct Walk<'a> {
     base: u64,
 }
 
-/// Checks that `input`, which begins `base` bytes into the file, is one item and nothing else.
+/// Checks that `input`, which begins at offset `base` of the file, is exactly one item.
 pub fn check(input: &[u8], base: u64) -> Result<()> {
     let size = check_item(input, base, 0)?;
     match input.len().saturating_sub(size) {
@@ -45,13 +45,12 @@ pub fn check(input: &[u8], base: u64) -> Result<()> {
     }
 }
 
-/// Checks the head of an array or a map.
+/// Checks the head of an array or map.
 pub fn check_head(input: &[u8], base: u64) -> Result<()> {
     Walk { input, at: 0, base }.item().map(drop)
 }
 
-/// Checks the item that `input` begins with, which is inside `around` arrays and maps. Returns how many bytes
-/// it has.
+/// Checks the item at the start of `input`, which is inside `around` arrays and maps. Returns its size.
 #[inline(never)] // so that its large stack frame is only there while it runs
 pub fn check_item(input: &[u8], base: u64, around: usize) -> Result<usize> {
     let mut walk = Walk { input, at: 0, base };
@@ -70,7 +69,7 @@ pub fn check_item(input: &[u8], base: u64, around: usize) -> Result<usize> {
             depth = depth.saturating_add(1);
             continue;
         }
-        // An item is complete, and with it perhaps the arrays and maps that it is the last item of.
+        // An item is complete. Close the arrays and maps that end with it.
         loop {
             if depth == around {
                 return Ok(walk.at);
@@ -110,7 +109,8 @@ impl Walk<'_> {
         self.wrong(Rule::Zt2CborDeterminism, format_args!("a number has a shorter form"))
     }
 
-    /// The next bytes as a big-endian number of at min `min`: smaller ones have a shorter form.
+    /// Reads the next bytes as a big-endian number. It must be at least `min`, because smaller numbers have a
+    /// shorter form.
     fn argument<const N: usize>(&mut self, min: u64) -> Result<u64> {
         let value = self.fixed::<N>()?;
         if value < min {
@@ -126,8 +126,8 @@ impl Walk<'_> {
         Ok(bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
-    /// Passes over an item, or over the head of an array or a map. Returns how many items follow, and whether
-    /// they are pairs.
+    /// Skips an item, or the head of an array or map. Returns how many items follow, and whether they are
+    /// pairs.
     #[inline(always)]
     fn item(&mut self) -> Result<(u64, bool)> {
         let Some(initial) = self.input.get(self.at).copied() else { return Err(self.truncated()) };
@@ -166,7 +166,7 @@ impl Walk<'_> {
         }
         let end = self.at.saturating_add(usize::try_from(argument).unwrap_or(usize::MAX));
         let bytes = self.input.get(self.at..end).unwrap_or_default();
-        // Nearly all texts are ASCII, which is seen eight bytes at a time.
+        // Almost all texts are ASCII, which is checked eight bytes at a time.
         if major == 3 && !bytes.is_ascii() && std::str::from_utf8(bytes).is_err() {
             return Err(self.wrong(Rule::Zt2CborSyntax, format_args!("a text that is not UTF-8")));
         }
@@ -207,13 +207,13 @@ impl Walk<'_> {
         let (start, end) = last;
         let last = self.input.get(start..end).unwrap_or_default();
         let next = self.input.get(key.clone()).unwrap_or_default();
-        // Most keys differ in their first two bytes: the length and the first letter.
+        // Most keys differ in their first two bytes, the length and the first letter.
         if let (Some(a), Some(b)) = (last.first_chunk::<2>(), next.first_chunk::<2>()) {
             if u16::from_be_bytes(*a) < u16::from_be_bytes(*b) {
                 return Ok(());
             }
         }
-        // The key before the first one is empty, which is smaller than any.
+        // The first key is compared with an empty key, which is smaller than any other.
         match last.cmp(next) {
             Ordering::Less => Ok(()),
             order => Err(self.wrong_key(order, key)),

@@ -1,8 +1,8 @@
-//! A manifest to its bytes (spec 2 section 3): deterministic CBOR, objects and parts in the order of their
-//! keys, without fields that are absent.
+//! Encodes a manifest (spec 2 section 3): deterministic CBOR, with objects and components sorted by their
+//! keys, without absent fields.
 //!
-//! Of a file that grows or is edited, what an edit does not change is copied byte for byte from the old
-//! manifest, unknown keys included.
+//! If a file is appended to or edited, everything that an edit does not change is copied byte for byte from
+//! the old manifest, including unknown keys.
 
 use super::{layouts, names};
 use crate::container::capabilities::Capabilities;
@@ -41,7 +41,7 @@ pub fn encode_manifest(manifest: &Manifest, _: &Capabilities, out: &mut Vec<u8>)
     }
 }
 
-/// Entries in the order of their keys.
+/// The entries, sorted by their keys.
 fn sorted<'t, T>(entries: &'t [T], key: impl Fn(&'t T) -> &'t [u8]) -> Result<Vec<&'t T>> {
     let mut order = Vec::new();
     order.try_reserve_exact(entries.len())?;
@@ -93,14 +93,15 @@ pub fn encode_object(manifest: &Manifest, object: &Object, out: &mut Vec<u8>) ->
     }
 }
 
-/// Encodes the role of a part and its definition.
+/// Encodes the role of a component and its definition.
 fn part(manifest: &Manifest, c: &Component, out: &mut Vec<u8>) -> Result<()> {
     let rare = manifest.rare(c);
     let text = |text: Option<TextId>| text.map(|t| manifest.texts.get(t)).unwrap_or_default();
     let (dtype, logical) = match (c.dtype, c.logical) {
         (Some(Dtype::Bool), _) => (Dtype::U8, Some(Dtype::Bool.name())),
         (Some(dtype), LogicalType::Absent) => (dtype, None),
-        (Some(dtype), LogicalType::Known(known)) if known.is_block_type() => (dtype, None), // the layout says it
+        // The layout gives the type.
+        (Some(dtype), LogicalType::Known(known)) if known.is_block_type() => (dtype, None),
         (Some(dtype), LogicalType::Known(known)) => (dtype, Some(known.name())),
         (Some(dtype), LogicalType::SameAsDtype | LogicalType::Other) => (dtype, Some(text(rare.logical))),
         (None, _) => return Err(fail!(Internal, "a part of an unknown dtype")),
@@ -142,12 +143,12 @@ fn part(manifest: &Manifest, c: &Component, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Keys as they are encoded.
+/// Encoded keys.
 const OBJECTS: &[u8] = b"\x67objects";
 const ATTRIBUTES: &[u8] = b"\x6aattributes";
 
-/// Encodes the whole manifest: `old`, whose bytes are `encoded`, changed by `attributes` and `edits`, and
-/// with the objects of `added`.
+/// Encodes a whole manifest: `old`, whose bytes are `encoded`, changed by `attributes` and `edits`, with the
+/// objects of `added`.
 pub fn extend(
     encoded: &[u8],
     _: &Manifest,
@@ -164,10 +165,10 @@ pub fn extend(
     Ok(bytes)
 }
 
-/// Appends the value of a field: called with its key, its value and the output.
+/// Appends the value of a field. It is called with the field's key, its old value, and the output.
 type PutValue<'p> = &'p mut dyn FnMut(&[u8], &[u8], &mut Vec<u8>) -> Result<()>;
 
-/// Appends the fields of a map with other attributes; `value` appends the values of the other fields.
+/// Appends the fields of a map with other attributes. `value` appends the values of the other fields.
 fn with_attributes(
     encoded: &[u8],
     edits: &AttributeEdits,
@@ -196,7 +197,7 @@ fn with_attributes(
     map.put(out)
 }
 
-/// Attributes, whose bytes are `encoded` (empty if there were none), changed by `edits`.
+/// The attributes whose bytes are `encoded` (empty if there were none), changed by `edits`.
 fn edited(encoded: &[u8], edits: &AttributeEdits) -> Result<SortedMap> {
     let mut map = SortedMap::new(edits.set.iter().len())?;
     if !encoded.is_empty() {
@@ -219,7 +220,7 @@ fn edited(encoded: &[u8], edits: &AttributeEdits) -> Result<SortedMap> {
     Ok(map)
 }
 
-/// Appends the old objects, whose bytes are `encoded`, changed by `edits`, and those of `added`.
+/// Appends the old objects, whose bytes are `encoded`, changed by `edits`, and the objects of `added`.
 fn objects(encoded: &[u8], added: &Manifest, edits: &ObjectEdits, out: &mut Vec<u8>) -> Result<()> {
     let mut map = SortedMap::new(added.objects.len())?;
     let mut position = 0_usize;

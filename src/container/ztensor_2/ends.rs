@@ -1,4 +1,5 @@
-//! The magic at both ends and the footer: where the manifest is, its hash, the version (spec 2 section 1).
+//! The magic at both ends, and the footer: the position of the manifest, its hash, the version (spec 2
+//! section 1).
 
 use crate::container::capabilities::Capabilities;
 use crate::container::frame::{over_limit, Detected, Ends, Frame, Limits};
@@ -9,10 +10,10 @@ use crate::model::manifest::Container;
 
 /// First and last bytes.
 pub(crate) const MAGIC: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
-/// Bytes of the footer.
+/// The size of the footer.
 pub(crate) const FOOTER_SIZE: u64 = FOOTER_BYTES as u64;
 const FOOTER_BYTES: usize = 40;
-/// Blobs and the manifest begin at multiples of this, from one such page on.
+/// Blobs and the manifest begin at multiples of this. The first page is not used for them.
 pub(crate) const PAGE: u64 = 4096;
 /// The largest manifest.
 pub(crate) const MANIFEST_LIMIT: u64 = 1 << 30;
@@ -20,7 +21,7 @@ pub(crate) const MANIFEST_LIMIT: u64 = 1 << 30;
 pub(crate) const MIN_SIZE: u64 = 48;
 const VERSION: u32 = 2;
 
-/// A footer without the magic that it ends in.
+/// A footer without the magic at its end.
 struct Footer {
     manifest_offset: u64,
     manifest_length: u64,
@@ -44,7 +45,7 @@ impl Footer {
     }
 }
 
-/// Where the manifest is, by the footer of a file that begins with the magic.
+/// Finds the manifest of a file that begins with the magic, from its footer.
 pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Result<Detected> {
     if !head.starts_with(MAGIC) {
         return Ok(Detected::Other);
@@ -106,7 +107,7 @@ pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Resu
     }
 }
 
-/// Bytes of the footer that readers do not look at, and that are 0.
+/// The bytes of the footer that are 0, and that readers ignore.
 pub fn reserved(file_size: u64) -> std::ops::Range<u64> {
     file_size.saturating_sub(12)..file_size.saturating_sub(8)
 }
@@ -116,13 +117,14 @@ pub fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
     out.try_reserve(FOOTER_BYTES)?;
     let hash = frame.manifest_hash.unwrap_or(0);
     for number in [frame.manifest.start, frame.manifest_size(), hash, u64::from(VERSION)] {
-        out.extend_from_slice(&number.to_le_bytes()); // the version as 8 bytes: the upper 4 are the reserved ones, which are 0
+        // The version as 8 bytes; the upper 4 are the reserved ones, which are 0.
+        out.extend_from_slice(&number.to_le_bytes());
     }
     out.extend_from_slice(MAGIC);
     Ok(())
 }
 
-/// The frame of a file that is written, whose manifest begins at `start`.
+/// The frame of a written file whose manifest begins at `start`.
 pub fn frame_of(start: u64, manifest: &[u8], _: &Capabilities) -> Frame {
     let end = start.saturating_add(manifest.len() as u64);
     frame(start..end, end.saturating_add(FOOTER_SIZE), Some(xxh3(manifest)))
@@ -133,7 +135,7 @@ fn frame(manifest: std::ops::Range<u64>, file_size: u64, manifest_hash: Option<u
     Frame { container: Container::V2, manifest, data, file_size, manifest_hash }
 }
 
-/// How to search a file for what looks like its end.
+/// How to search a file for positions that look like its end.
 pub(crate) const SEARCH: EndSearch =
     EndSearch { header: MAGIC, size: FOOTER_BYTES, find: possible_ends, last_wins: true };
 

@@ -1,11 +1,11 @@
-//! Layouts by name, and the rules of those that are checked when a file is opened: `dense`, `zt.sparse_csr/1`
-//! (spec 2 section 6).
+//! Layouts by name, and the rules of the layouts that are checked when a file is opened: `dense` and
+//! `zt.sparse_csr/1` (spec 2 section 6).
 
 use crate::error::{broken, Error, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Component, Format, LogicalType, Manifest, Object};
 
-/// The format of a layout that this library knows.
+/// The format of a known layout.
 pub fn format(name: &[u8]) -> Option<Format> {
     match name {
         b"dense" => Some(Format::Dense),
@@ -19,7 +19,7 @@ pub fn format(name: &[u8]) -> Option<Format> {
     }
 }
 
-/// Block types that spec 2 does not list. Their objects can be read, but are not written.
+/// Block types that spec 2 does not list. Objects with these types can be read, but are not written.
 pub const UNLISTED: [Logical; 5] =
     [Logical::Tq1_0, Logical::Tq2_0, Logical::Nvfp4, Logical::Q1_0, Logical::Q2_0];
 
@@ -32,7 +32,7 @@ pub fn name(manifest: &Manifest, format: Format) -> &str {
     }
 }
 
-/// Gives the data of an object that is made of blocks the type that its layout names.
+/// Sets the type of the data of an object made of blocks: the layout names it.
 pub fn name_blocks(manifest: &mut Manifest, object: &Object) {
     let Format::Blocks(logical) = object.format else { return };
     let Some(c) = manifest.components.get_mut(object.component_start as usize) else { return };
@@ -42,7 +42,7 @@ pub fn name_blocks(manifest: &mut Manifest, object: &Object) {
     }
 }
 
-/// Checks those rules of an object's layout without which a file does not open.
+/// Checks the rules of an object's layout that are required to open a file.
 #[inline(always)]
 pub fn check(manifest: &Manifest, object: &Object) -> Result<()> {
     match object.format {
@@ -52,8 +52,8 @@ pub fn check(manifest: &Manifest, object: &Object) -> Result<()> {
     }
 }
 
-/// Whether an object of one component keeps the rules of its layout and of its shape, which are its numbers;
-/// not asked of sparse rows.
+/// Whether an object with one component follows the rules of its layout and shape that its numbers can break.
+/// Not called for sparse rows.
 #[inline(always)]
 pub fn is_kept(format: Format, shape: &[u64], data: &Component) -> bool {
     let count = shape.iter().try_fold(1u64, |count, dimension| count.checked_mul(*dimension));
@@ -71,7 +71,7 @@ pub fn broken_layout(what: std::fmt::Arguments<'_>) -> Error {
     broken!(Rule::Zt2LayoutRule, "{what}")
 }
 
-/// Bytes of `count` elements; none if the type is unknown.
+/// The size of `count` elements in bytes; `None` if the type is unknown.
 pub fn size_of(c: &Component, count: u64) -> Option<Result<u64>> {
     let size = c.block()?.size(count);
     let too_large = || broken!(Rule::Zt2Shape, "{count} elements have more than 2^64 bytes");
@@ -109,7 +109,7 @@ fn dense(manifest: &Manifest, object: &Object) -> Result<()> {
     }
 }
 
-/// The parts of `roles`; an error if one is missing or there are others.
+/// The components with these roles. An error if one is missing or there are others.
 pub fn only<'m, const N: usize>(
     manifest: &'m Manifest,
     object: &Object,
@@ -128,7 +128,7 @@ pub fn only<'m, const N: usize>(
     }
 }
 
-/// The dtype of a part that holds positions; an error if such a part cannot have it.
+/// The dtype of a component with positions. An error if positions cannot have it.
 pub fn index_dtype(role: &str, c: &Component) -> Result<Dtype> {
     match (c.dtype, c.logical) {
         (Some(dtype @ (Dtype::U32 | Dtype::U64)), LogicalType::Absent) => Ok(dtype),
@@ -136,7 +136,7 @@ pub fn index_dtype(role: &str, c: &Component) -> Result<Dtype> {
     }
 }
 
-/// Checks that there are as many values as positions, `nnz`.
+/// Checks that there are `nnz` values, as many as positions.
 pub fn check_values(values: &Component, nnz: u64) -> Result<()> {
     let Some(expected) = size_of(values, nnz).transpose()? else { return Ok(()) };
     match decoded(values) {

@@ -1,7 +1,7 @@
-//! zTensor 2: blobs at whole pages, a manifest in deterministic CBOR, and a footer with its hash.
+//! zTensor 2: blobs that begin at pages, a manifest in deterministic CBOR, and a footer with its hash.
 //!
-//! Independent of the objects are the ends of a file ([`ends`]), the encoding of the manifest
-//! ([`deterministic`]), names ([`names`]) and where blobs may be ([`blobs`]).
+//! These parts do not depend on objects: the ends of a file ([`ends`]), the encoding of the manifest
+//! ([`deterministic`]), names ([`names`]), and the positions of blobs ([`blobs`]).
 
 mod blobs;
 mod canonical;
@@ -22,7 +22,7 @@ use crate::digest::{Algorithm, DigestOf};
 use crate::error::{Cause, Rule};
 use crate::model::manifest::{Container, Encoding};
 
-/// What 2 can represent.
+/// Its capabilities.
 const CAPABILITIES: Capabilities = Capabilities {
     container: Container::V2,
     name: "2",
@@ -57,7 +57,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     ..FOREIGN
 };
 
-/// The row of 2.
+/// Its row in the table.
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: Some(ends::detect),
@@ -79,7 +79,7 @@ pub(crate) const ROW: Row = Row {
     canonical: Some(Canonical { violation: canonical::violation, reserved: ends::reserved }),
 };
 
-/// What the rest of the library finds to be wrong with bytes, as 2 calls it.
+/// The rule of zTensor 2 for a failure in the rest of the library.
 fn rule_of(cause: Cause) -> Option<Rule> {
     match cause {
         Cause::DigestMismatch => Some(Rule::Zt2Digest),

@@ -1,5 +1,5 @@
-//! Keys, texts and names of objects, parts, attributes and shards, and the form of digests (spec 2 sections
-//! 3.2, 7.2, 8.1). The manifest was checked to be deterministic CBOR.
+//! Keys, texts and names of objects, components, attributes and shards, and the form of digests (spec 2
+//! sections 3.2, 7.2, 8.1). The manifest was already checked to be deterministic CBOR.
 
 use crate::container::cbor::fields::Decoder;
 use crate::container::cbor::{packed, Head};
@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 const MAX_NAME: usize = 1024;
 const MAX_SHARD_NAME: usize = 64;
 
-/// Checks the name of an object or a part, or a key of attributes.
+/// Checks the name of an object or component, or the key of an attribute.
 pub fn check_name(what: &str, name: &[u8]) -> Result<()> {
     let size = name.len();
     if size == 0 || size > MAX_NAME {
@@ -25,12 +25,13 @@ pub fn check_name(what: &str, name: &[u8]) -> Result<()> {
     }
 }
 
-/// The order of texts as keys of a map: shorter ones first, since a key begins with its length.
+/// The order of texts as keys of a map. Shorter texts come first, because an encoded key begins with its
+/// length.
 pub fn key_order(one: &[u8], other: &[u8]) -> Ordering {
     one.len().cmp(&other.len()).then_with(|| one.cmp(other))
 }
 
-/// Checks the name of a shard, which is safe as one component of a path.
+/// Checks the name of a shard, which has to be safe as a part of a path.
 pub fn check_shard_name(name: &[u8]) -> Result<()> {
     let is_plain = |b: &u8| b.is_ascii_alphanumeric() || b"._-".contains(b);
     let is_name = (1..=MAX_SHARD_NAME).contains(&name.len()) && name.iter().all(is_plain);
@@ -45,7 +46,7 @@ pub fn check_shard_name(name: &[u8]) -> Result<()> {
     }
 }
 
-/// Checks that a digest is `algorithm:hex`.
+/// Checks that a digest has the form `algorithm:hex`.
 pub fn check_digest(text: &[u8]) -> Result<()> {
     match digest::is_lower_case(text) {
         true => Ok(()),
@@ -55,7 +56,8 @@ pub fn check_digest(text: &[u8]) -> Result<()> {
     }
 }
 
-/// Reads the key of a map's pair: [`packed`], and its bytes. None if it is no text, and so not a known key.
+/// Reads the key of a pair. Returns its [`packed`] and its bytes; `None` if it is not a text and therefore
+/// not a known key.
 #[inline(always)]
 pub fn key<'a>(d: &mut Decoder<'a>) -> Result<Option<(u64, &'a [u8])>> {
     if let Some((text, packed)) = d.cursor.short_text() {

@@ -1,4 +1,4 @@
-//! The parts of an object: blobs, and what their bytes are (spec 2 sections 3, 5 and 7).
+//! The components of an object: blobs, and how their bytes are interpreted (spec 2 sections 3, 5 and 7).
 
 use super::names::{key, text};
 use super::{blobs, names};
@@ -18,7 +18,7 @@ const DTYPE: u64 = packed(b"dtype");
 const SHARD: u64 = packed(b"shard");
 const DIGEST: u64 = packed(b"digest");
 
-/// The storage types. There is no bool among them.
+/// The storage types. `bool` is not one of them.
 const DTYPES: [Dtype; 12] = [
     Dtype::F64,
     Dtype::F32,
@@ -34,12 +34,12 @@ const DTYPES: [Dtype; 12] = [
     Dtype::U8,
 ];
 
-/// Whether a part may be of that dtype; `bool` is a logical type in zTensor 2.
+/// Whether a component may have this dtype. `bool` is a logical type in zTensor 2.
 pub fn has_dtype(dtype: Dtype) -> bool {
     dtype == Dtype::Bool || DTYPES.contains(&dtype)
 }
 
-/// The registered logical types but for `bool`, which is a dtype in the library.
+/// The registered logical types except `bool`, which is a dtype in this library.
 pub const TYPES: [Logical; 8] = [
     Logical::F8E4m3fn,
     Logical::F8E5m2,
@@ -51,10 +51,10 @@ pub const TYPES: [Logical; 8] = [
     Logical::Complex128,
 ];
 
-/// The encodings that are registered.
+/// The registered encodings.
 pub const ENCODINGS: Encodings = Encodings::Registered(&[Encoding::ZstdSeekable]);
 
-/// All parts of an object.
+/// Reads all components of an object.
 pub fn parts(d: &mut Decoder<'_>, frame: &Frame) -> Result<()> {
     let mut left = d.map(Rule::Zt2Schema, "\"parts\"")?;
     while d.cursor.another(&mut left)? {
@@ -129,7 +129,7 @@ fn part(d: &mut Decoder<'_>, frame: &Frame, role: TextId) -> Result<()> {
     add(&d.cursor, &mut d.manifest.components, component)
 }
 
-/// Offset and length.
+/// Reads an offset and a length.
 fn range(d: &mut Decoder<'_>) -> Result<(u64, u64)> {
     match d.cursor.head()? {
         Head::Array(Some(2)) => {}
@@ -173,7 +173,8 @@ const PACKED_DTYPES: [(u64, Dtype); DTYPES.len()] = {
     table
 };
 
-/// Sets a type. A registered one needs its dtype in any layout; another one is kept as a name.
+/// Sets a logical type. A registered type needs its dtype in every layout; another type is only kept as a
+/// name.
 fn set_type(
     d: &mut Decoder<'_>,
     component: &mut Component,

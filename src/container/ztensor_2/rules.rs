@@ -1,6 +1,7 @@
-//! The rules of 2 that are not checked when a file is opened: of layouts, because real files leave parts and
-//! attributes out (COO, groups of codes, MX, GGUF's blocks: spec 2 sections 6.3 to 6.6), and of what is
-//! written, so that no object is written that a reader refuses (sections 3 to 6).
+//! The rules of zTensor 2 that are not checked when a file is opened. These are rules of layouts, because
+//! real files leave out components and attributes (COO, groups of codes, MX, GGUF's blocks: spec 2 sections
+//! 6.3 to 6.6). They are also rules for written objects, so that no object is written that a reader refuses
+//! (sections 3 to 6).
 //!
 //! Codes with scales are written as the layout `zt.quant_group/1` (section 6.4), which has more attributes
 //! than a quantized_group, and stricter ones.
@@ -16,11 +17,11 @@ use crate::model::manifest::{element_count, Component, Encoding, Format, Logical
 use crate::model::structure::{parse_packing, Grouping, Groups, LayoutCheck};
 use crate::model::value::{Attributes, Kind, OwnedValue, Value, ValueBuilder};
 
-/// Why an object does not keep its layout.
+/// Why an object does not follow its layout.
 enum Fault {
-    /// It lacks a part or an attribute that the layout demands, so the rest cannot be checked.
+    /// A component or an attribute that the layout demands is missing, so the rest cannot be checked.
     Missing(Error),
-    /// A part or an attribute breaks a rule.
+    /// A component or an attribute breaks a rule.
     Broken(Error),
 }
 
@@ -36,8 +37,8 @@ macro_rules! refuse {
     ($($what:tt)*) => { return Err(Fault::Broken(broken_layout(format_args!($($what)*)))) };
 }
 
-/// Checks an object against its layout. If `complete`, it has to have all parts and attributes that the
-/// layout demands; otherwise an object that lacks some passes.
+/// Checks an object against its layout. If `complete` is set, it must have all components and attributes that
+/// the layout demands; otherwise some may be missing.
 pub fn check(manifest: &Manifest, object: &Object, complete: bool) -> Result<LayoutCheck> {
     let kept = |()| LayoutCheck::Kept;
     let checked = match object.format {
@@ -58,7 +59,7 @@ pub fn check(manifest: &Manifest, object: &Object, complete: bool) -> Result<Lay
     }
 }
 
-/// Exactly the parts with these roles.
+/// Checks that the object has exactly the components with these roles.
 fn parts<'m, const N: usize>(
     m: &'m Manifest,
     object: &Object,
@@ -70,7 +71,7 @@ fn parts<'m, const N: usize>(
     })
 }
 
-/// An attribute that has to be there.
+/// An attribute that must exist.
 fn attribute<'m>(map: Option<Value<'m>>, key: &str) -> Checked<Value<'m>> {
     let found = map.and_then(|map| map.get(key));
     found.ok_or_else(|| Fault::Missing(broken_layout(format_args!("it has no attribute {key:?}"))))
@@ -83,7 +84,7 @@ fn number(map: Option<Value<'_>>, key: &str) -> Checked<u64> {
     }
 }
 
-/// The one of `texts` that an attribute is.
+/// The one of `texts` that the attribute has.
 fn one_of<'t>(map: Option<Value<'_>>, key: &str, texts: &[&'t str]) -> Checked<&'t str> {
     let value = attribute(map, key)?;
     match texts.iter().find(|text| value.is_text(text)) {
@@ -104,7 +105,7 @@ fn dimension(manifest: &Manifest, object: &Object, axis: u64) -> Checked<u64> {
     }
 }
 
-/// The quotient of numbers that have to divide.
+/// Divides numbers, which must leave no remainder.
 fn divide(what: &str, number: u64, by: u64) -> Checked<u64> {
     match (number.checked_div(by), number.checked_rem(by)) {
         (Some(quotient), Some(0)) => Ok(quotient),
@@ -159,7 +160,7 @@ fn blocks(manifest: &Manifest, object: &Object) -> Checked {
     has_size("data", data, count.checked_mul(bytes))
 }
 
-/// Checks the dtype and the type of scales against the form that the attributes state.
+/// Checks the dtype and type of the scales against the form that the attributes give.
 fn check_scales(form: &str, scales: &Component) -> Checked {
     let is_exponent =
         scales.dtype == Some(Dtype::U8) && scales.logical == LogicalType::Known(Logical::F8E8m0);
@@ -171,8 +172,8 @@ fn check_scales(form: &str, scales: &Component) -> Checked {
     }
 }
 
-/// Checks the attribute "zero_point", whose form is `form`. Returns the zero point of all codes, none if it
-/// does not fit in an `i64`, and whether those of a tensor are packed.
+/// Checks the attribute "zero_point" of this form. Returns the zero point of all codes (`None` if it does not
+/// fit in an `i64`), and whether the zero points of a tensor are packed.
 fn zero_points(attribute: Option<Value<'_>>, form: &str) -> Checked<(Option<i64>, bool)> {
     let get = |key: &str| attribute.and_then(|map| map.get(key));
     let value = get("value");
@@ -232,8 +233,8 @@ fn quant_group(manifest: &Manifest, object: &Object) -> Checked<Groups> {
     let codes = total(manifest, object);
     has_size("data", data, divide("codes", codes, per_word)?.checked_mul(width))?;
     let lanes = codes.checked_div(along).unwrap_or(0);
-    // Without groups there is a scale for each index of the axis, or one for each code: the words can be read
-    // as either.
+    // Without groups, there is one scale for each index of the axis, or one for each code. The specification
+    // allows both readings.
     let mut scale_count = match group_size {
         0 => codes,
         _ => divide("codes along the axis", along, group_size)?.saturating_mul(lanes),
@@ -290,14 +291,14 @@ macro_rules! refuse {
     ($($what:tt)*) => { return Err(broken_layout(format_args!($($what)*))) };
 }
 
-/// The layout and its attributes, or an error for what the layout cannot represent.
+/// The layout and its attributes, or an error for something that the layout cannot represent.
 pub fn form(spec: &Quantized<'_>) -> Result<QuantizedForm> {
     let Some(grouping) = spec.grouping else {
         refuse!("\"zt.quant_group/1\" says along which axis groups lie (has_axis)")
     };
     let Some(bits) = spec.bits else { refuse!("\"zt.quant_group/1\" says how many bits a code has") };
     let Some(group_size) = spec.group_size else {
-        // One scale for each index of the axis, or for each code: its text can be read as either.
+        // One scale for each index of the axis, or for each code: the specification allows both readings.
         refuse!("\"zt.quant_group/1\" without a group size does not say how many scales it has")
     };
     let (word, per_word) = (word(spec.codes)?, per_word(spec.codes, bits)?);
@@ -365,7 +366,7 @@ fn per_word(codes: Dtype, bits: u64) -> Result<u64> {
     }
 }
 
-/// Checks that the caller's packing, for which the file has no field, agrees with the words.
+/// Checks that the caller's packing agrees with the words. The file has no field for it.
 fn check_packing(spec: &Quantized<'_>, per_word: u64) -> Result<()> {
     let Some(packing) = spec.packing else { return Ok(()) };
     match parse_packing(packing) {
@@ -389,7 +390,7 @@ fn scale_form((dtype, logical): (Dtype, Option<Logical>)) -> Result<&'static str
     })
 }
 
-/// All of them.
+/// All rules for writing.
 pub const RULES: WriteRules = WriteRules {
     name: |what, name| names::check_name(what, name.as_bytes()),
     shard_name: Some(|name| names::check_shard_name(name.as_bytes())),
@@ -405,7 +406,7 @@ fn shape(shape: &[u64]) -> Result<()> {
     if shape.len() > MAX_RANK {
         return Err(broken!(Rule::Zt2Shape, "its rank is {}, above {MAX_RANK}", shape.len()));
     }
-    // From the first dimension to the last, as readers do: a 0 behind a product that is too large does not
+    // From the first dimension to the last, like readers do. A 0 after a product that is too large does not
     // help.
     match shape.iter().try_fold(1u64, |product, d| product.checked_mul(*d)) {
         Some(_) => Ok(()),
@@ -413,7 +414,8 @@ fn shape(shape: &[u64]) -> Result<()> {
     }
 }
 
-/// Checks a value of an attribute. It is 2 levels deep in the manifest; of an object's attribute, 4.
+/// Checks a value of an attribute. An attribute of the file is 2 levels deep in the manifest, an attribute of
+/// an object 4.
 fn value(value: Value<'_>, of_file: bool) -> Result<()> {
     item(value, if of_file { 2 } else { 4 })
 }
@@ -454,7 +456,7 @@ fn format_name(name: &str) -> Result<()> {
     }
 }
 
-/// `namespace.name/number`.
+/// Whether a name has the form `namespace.name/number`.
 fn is_layout_id(name: &str) -> bool {
     let parts = name.rsplit_once('/').and_then(|(id, number)| Some((id.split_once('.')?, number)));
     parts.is_some_and(|((namespace, name), number)| {

@@ -1,4 +1,4 @@
-//! Files from before PyTorch 1.6 that are put together here: where storages are found, and what is refused.
+//! Files from before PyTorch 1.6 that the tests build: where storages are found, and what is refused.
 
 use super::*;
 use crate::container::frame::{Frame, InMemory, Input, Limits, OnRange};
@@ -8,14 +8,14 @@ use std::ops::Range;
 
 const MAGIC: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
 
-/// A storage as its persistent id has it, with the sixth field.
+/// A storage as in its persistent id, with the sixth field.
 fn announced(class: &str, key: &str, count: i64, view: &[u8]) -> Vec<u8> {
     let (module, name) = class.rsplit_once('.').unwrap();
     let id = [text("storage"), global(module, name), text(key), text("cpu"), int(count), view.to_vec()];
     [tuple(&id), b"Q".to_vec()].concat()
 }
 
-/// A row-major tensor of all elements but the first `offset`.
+/// A row-major tensor of all elements after the first `offset`.
 fn vector(class: &str, key: &str, count: i64, offset: i64) -> Vec<u8> {
     let storage = announced(class, key, count, b"N");
     let arguments =
@@ -38,7 +38,7 @@ fn file(object: &[u8], keys: &[&str], storages: &[(u64, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-/// The bytes of a file, and how many reads there were.
+/// The bytes of a file, and a count of reads.
 struct Counted<'b>(InMemory<'b>, usize);
 
 impl Input for Counted<'_> {
@@ -75,7 +75,7 @@ fn refused(bytes: &[u8], cause: Cause, part: &str) {
     assert!(found == cause && message.contains(part), "{found:?}: {message}");
 }
 
-/// Two tensors of one storage, one of another; the file has them in the order of the keys.
+/// Two tensors in one storage, and one in another. The file has them in the order of the keys.
 fn three() -> Vec<u8> {
     let object = dict(&[
         ("late", vector("torch.HalfStorage", "9", 3, 0)),
@@ -118,7 +118,7 @@ fn the_window_grows_until_the_pickles_end() {
         assert!(error(&bytes).1.contains("100000 bytes follow the last storage"));
         decode_within(&bytes, &Limits { allow_trailing: true, ..Limits::default() }).unwrap();
     }
-    // A size that the file does not have is refused at once, and one above the limit, too.
+    // A size that the file does not have is refused at once, and so is one above the limit.
     let claim = |size: u64| {
         [&header(1001, b"\x88")[..], b"\x80\x04\x8d", &size.to_le_bytes(), &[0; 200_000]].concat()
     };
@@ -128,7 +128,7 @@ fn the_window_grows_until_the_pickles_end() {
     assert!(e.cause() == Cause::Limit && e.message().contains("above the limit of 100000"), "{e}");
 }
 
-/// What a try took is given back before the next one: all tries together may take as much as one.
+/// The memory of a try is returned before the next try, so all tries together may take as much as one.
 #[test]
 fn tries_take_no_memory() {
     let items = [b"](".to_vec(), b"N".repeat(200_000), b"e".to_vec()].concat();
@@ -179,7 +179,7 @@ fn what_is_not_read_is_named() {
     refused(&file(&called, &[], &[]), Cause::Unsupported, "os.system");
 }
 
-/// Numbers that are not read have a size all the same, and do not hide the storages behind them.
+/// Numbers that are not read still have a size, and do not hide the storages after them.
 #[test]
 fn quantized_storages_are_passed_over() {
     let quantized = |class: &str| {
@@ -194,7 +194,7 @@ fn quantized_storages_are_passed_over() {
     }
 }
 
-/// The persistent id of a saved module gives its class and source.
+/// The persistent id of a saved module has its class and source.
 #[test]
 fn modules_are_names() {
     let source = text("import os; os.system('true')");

@@ -1,4 +1,4 @@
-//! Pickles that are put together here: every opcode, every rule, every budget.
+//! Pickles that the tests build: every opcode, every rule, every budget.
 
 mod legacy;
 mod tensors;
@@ -46,7 +46,7 @@ fn rebuild(function: &str, arguments: &[Vec<u8>]) -> Vec<u8> {
     [global("torch._utils", function), tuple(arguments), b"R".to_vec()].concat()
 }
 
-/// A tensor of f32 of a storage of so many elements.
+/// A tensor of f32 in a storage with `count` elements.
 fn view(count: i64, offset: i64, size: &[i64], stride: &[i64]) -> Vec<u8> {
     let storage = storage("torch.FloatStorage", "0", count);
     rebuild(
@@ -59,7 +59,7 @@ fn tensor() -> Vec<u8> {
     view(6, 0, &[2, 3], &[3, 1])
 }
 
-/// A whole pickle of protocol 2.
+/// A complete pickle of protocol 2.
 fn whole(body: impl AsRef<[u8]>) -> Vec<u8> {
     [b"\x80\x02", body.as_ref(), b"."].concat()
 }
@@ -111,7 +111,7 @@ fn list(pickle: &[u8]) -> Result<(Vec<String>, String)> {
     list_within(pickle, MEMORY)
 }
 
-/// The lines of a root, or how it is refused.
+/// The lines for a root, or the error.
 #[track_caller]
 fn lines(body: impl AsRef<[u8]>) -> Vec<String> {
     list(&whole(body)).unwrap().0
@@ -133,7 +133,7 @@ fn rule(body: impl AsRef<[u8]>) -> Option<Rule> {
     }
 }
 
-/// A dict of texts and values.
+/// A dict with texts as keys.
 fn dict(pairs: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let items: Vec<u8> = pairs.iter().flat_map(|(key, value)| [text(key), value.clone()].concat()).collect();
     [b"}(", &items[..], b"u"].concat()
@@ -175,7 +175,7 @@ fn opcodes_and_states_that_no_checkpoint_has_are_refused() {
     assert_eq!(rule([int(1), text("system"), b"\x93".to_vec()].concat()), Some(Rule::PickleType));
 }
 
-/// A foreign function is only a name. Tensors beside and within what it would make are found.
+/// A foreign function is only a name. Tensors next to and inside the value that it would make are found.
 #[test]
 fn foreign_functions_are_names_and_are_never_called() {
     let system = || global("os", "system");
@@ -205,7 +205,7 @@ fn foreign_functions_are_names_and_are_never_called() {
     }
     let dropped = [system(), b"0".to_vec(), tensor()].concat();
     assert_eq!(lines(dropped).len(), 1);
-    // A module that was saved whole: class, then the state with parameters and modules.
+    // A module that was saved as a whole: the class, then the state with parameters and modules.
     let class =
         |state: Vec<u8>| [global("my.models", "Net"), b")\x81".to_vec(), state, b"b".to_vec()].concat();
     let inner = class(dict(&[("_parameters", dict(&[("w", tensor())])), ("training", b"\x88".to_vec())]));
@@ -218,7 +218,7 @@ fn foreign_functions_are_names_and_are_never_called() {
     assert!(attributes.contains("<my.models.Net>") && !attributes.contains("training"), "{attributes}");
     let (lines, _) = list(&whole(dict(&[("model", module)]))).unwrap();
     assert!(lines[0].starts_with("model._modules.fc._parameters.w:"), "{lines:?}");
-    // Values of a foreign class may hold themselves.
+    // Values of a foreign class may contain themselves.
     let cycle = [global("m", "C"), b")\x81q\0".to_vec(), dict(&[("me", b"h\0".to_vec()), ("t", tensor())])];
     let (lines, _) = list(&whole([cycle.concat(), b"b".to_vec()].concat())).unwrap();
     assert_eq!(lines.len(), 1);
@@ -273,7 +273,7 @@ fn each_stack_rule_is_kept() {
 
 #[test]
 fn the_memo_is_numbered_as_by_python() {
-    // MEMOIZE puts the entry whose number is how many there are, and not one behind the last.
+    // MEMOIZE uses the number of entries as the index, not the index after the last entry.
     for (puts, number) in
         [("Xq\x05Y\u{94}", 1), ("Xq\x01Y\u{94}", 1), ("Xq\0Nq\0Y\u{94}", 1), ("Xp0\nNq\x07Y\u{94}", 2)]
     {
@@ -288,7 +288,7 @@ fn the_memo_is_numbered_as_by_python() {
         let shown = attributes(&body);
         assert!(shown.contains('Y'), "{puts:?}: {shown}");
     }
-    // A number of one byte may be any, however short the pickle is.
+    // A one-byte index may have any value, even in a short pickle.
     assert!(list(&whole(b"Nq\xff0h\xff")).is_ok());
     assert_eq!(cause(b"Nr\0\x01\0\0"), Cause::Limit);
 }
@@ -369,14 +369,14 @@ fn what_holds_itself_or_doubles_ends() {
         let body = [leaf, doubled].concat();
         assert_eq!(cause(&body), Cause::Limit, "{body:?}");
     }
-    // The same text many times is kept once by the pickle, and once for each attribute.
+    // A text that occurs many times is stored once for the pickle, and once for each attribute.
     let many = [b"](".to_vec(), text(&"x".repeat(1000)), b"q\0".to_vec(), b"h\0".repeat(5000), b"e".to_vec()]
         .concat();
     assert!(list(&whole(&many)).is_ok());
     assert_eq!(list_within(&whole(&many), 1 << 20).unwrap_err().cause(), Cause::Limit);
 }
 
-/// Comparing them would take hours.
+/// Comparing all of them would take hours.
 #[test]
 fn long_keys_that_are_repeated_are_refused() {
     let pairs = b"h\0N".repeat(3000);
@@ -419,7 +419,7 @@ fn kinds_are_named_in_messages() {
     assert_eq!(kinds, ["None", "a device or a complex number", "a function or class", "a dict"]);
 }
 
-/// Python writes a surrogate that stands by itself as three bytes, which are no UTF-8.
+/// Python encodes an unpaired surrogate in three bytes, which are not valid UTF-8.
 #[test]
 fn surrogates_by_themselves_are_kept_as_their_bytes() {
     let of = |bytes: &[u8]| [b"X", &(bytes.len() as u32).to_le_bytes()[..], bytes].concat();

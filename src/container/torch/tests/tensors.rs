@@ -1,4 +1,4 @@
-//! What a pickle holds: tensors, views, plain values.
+//! The contents of a pickle: tensors, views, plain values.
 
 use super::*;
 
@@ -183,7 +183,7 @@ fn functions_take_as_many_arguments_as_they_do_in_python() {
 #[test]
 fn what_is_made_of_another_is_a_copy() {
     let made = |function: &str, module: &str| [global(module, function), b"h\0\x85R".to_vec()].concat();
-    // {}, a dict of it, then a tensor for the first: what is left is the second.
+    // {}, a dict that contains it, then a tensor in place of the first: the second is left.
     let dict =
         [b"}q\x000", &made("OrderedDict", "collections")[..], b"q\x010h\0", &text("k"), &tensor()].concat();
     assert_eq!(lines([&dict[..], b"s0h\x01"].concat()), Vec::<String>::new());
@@ -230,7 +230,7 @@ fn what_is_no_plain_tensor_is_listed() {
     assert_eq!(rule(rebuild("_rebuild_nested_tensor", &[flag()])), Some(Rule::PickleType));
     assert!(lines(rebuild("_rebuild_of_a_later_version", &[flag()]))[0]
         .contains("torch._utils._rebuild_of_a_later_version []"));
-    // A class or a type that is not known here.
+    // An unknown class or type.
     let of_cuda = storage("torch.cuda.FloatStorage");
     assert_eq!(lines(&of_cuda), [": storage of 4"]);
     let view = [of_cuda, int(0), ints(&[4]), ints(&[1]), flag(), b"}".to_vec()];
