@@ -1,5 +1,5 @@
-//! Digests over stored or decoded bytes: reading the manifest's text, computing, comparing, writing. The
-//! CRC-32 of archives as well.
+//! Digests of stored or decoded bytes: parsing, computing, comparing, formatting. Also the CRC-32 of
+//! archives.
 
 #![cfg_attr(
     not(test),
@@ -43,7 +43,7 @@ impl Algorithm {
     }
 }
 
-/// Which bytes the digests of a container are of. This also decides its algorithms.
+/// Which bytes the digests of a container cover. This also determines its algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DigestOf {
     /// Stored bytes: `sha256`, `crc32c`.
@@ -53,7 +53,8 @@ pub enum DigestOf {
 }
 
 impl DigestOf {
-    /// The algorithm to use in place of `algorithm`: itself, or one of the same strength.
+    /// The algorithm to use instead of `algorithm` in this container: the same one, or one of the same
+    /// strength.
     pub(crate) fn similar(self, algorithm: Algorithm) -> Algorithm {
         match (self, algorithm) {
             (_, Algorithm::Sha256) => Algorithm::Sha256,
@@ -62,8 +63,7 @@ impl DigestOf {
         }
     }
 
-    /// Whether the text of a digest has the form that it has to have: digests of decoded bytes are in lower
-    /// case.
+    /// Whether the text of a digest has the required form: digests of decoded bytes are in lower case.
     pub(crate) fn has_form(self, text: &str) -> bool {
         self == DigestOf::Stored || is_lower_case(text.as_bytes())
     }
@@ -81,16 +81,16 @@ pub(crate) fn is_lower_case(text: &[u8]) -> bool {
     })
 }
 
-/// The value of a digest, from a manifest or computed.
+/// A digest, from a manifest or computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Digest {
-    /// A CRC-32C as the number.
+    /// A CRC-32C as a number.
     Crc32c(u32),
     /// A SHA-256 in its usual byte order.
     Sha256([u8; 32]),
-    /// An XXH3 as the number.
+    /// An XXH3 as a number.
     Xxh3(u64),
-    /// An algorithm that this version does not know: neither right nor wrong.
+    /// A digest whose algorithm this version does not know. It cannot be checked.
     Unknown,
 }
 
@@ -105,14 +105,14 @@ impl Digest {
         }
     }
 
-    /// A hasher of its algorithm.
+    /// A hasher for its algorithm.
     pub(crate) fn hasher(&self) -> Result<Hasher> {
         let unknown = || fail!(Unsupported, "the digest's algorithm is unknown to this version");
         Ok(Hasher::new(self.algorithm().ok_or_else(unknown)?))
     }
 }
 
-/// Reads `algorithm:hex` of a container whose digests are of the bytes `of`.
+/// Parses `algorithm:hex` for a container whose digests cover the bytes `of`.
 pub(crate) fn parse_of(text: &str, of: DigestOf) -> Result<Digest> {
     match (of, text.split_once(':')) {
         (DigestOf::Stored, _) | (_, None | Some(("sha256", _))) => parse(text),
@@ -124,21 +124,21 @@ pub(crate) fn parse_of(text: &str, of: DigestOf) -> Result<Digest> {
     }
 }
 
-/// 16 hex digits, lower case.
+/// Parses 16 hex digits in lower case.
 fn xxh3_from_hex(hex: &str) -> Option<u64> {
     let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
     (hex.len() == 16 && hex.bytes().all(is_digit)).then(|| u64::from_str_radix(hex, 16).ok()).flatten()
 }
 
-/// The XXH3 of bytes that lie in memory as a whole.
+/// The XXH3 of bytes that are all in memory.
 pub(crate) fn xxh3(bytes: &[u8]) -> u64 {
     XxHash3_64::oneshot(bytes)
 }
 
-/// Reads `algorithm:hex`, a digest of stored bytes.
+/// Parses `algorithm:hex`, a digest of stored bytes.
 ///
-/// `sha256:` takes exactly 64 hex digits of any case; `crc32c:` takes 1 to 8, `0x` or `0X` in front
-/// or not: releases write the number without zero padding. Names are case-sensitive.
+/// `sha256:` has exactly 64 hex digits in any case. `crc32c:` has 1 to 8 hex digits, possibly after `0x` or
+/// `0X`: released versions write the number without leading zeros. Names are case-sensitive.
 pub(crate) fn parse(text: &str) -> Result<Digest> {
     let quoted = QuotedDigest(text);
     if let Some(value) = text.strip_prefix("sha256:") {
@@ -166,17 +166,17 @@ pub(crate) fn parse(text: &str) -> Result<Digest> {
     }
 }
 
-/// At least one ASCII letter, digit or `-_.+`, and nothing else.
+/// Whether the name has at least one character and only ASCII letters, digits and `-_.+`.
 fn is_algorithm_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.+".contains(&b))
 }
 
-/// The value of one hex digit. `from_str_radix` is no help: it takes a sign.
+/// The value of a hex digit. `from_str_radix` does not fit here, because it accepts a sign.
 fn nibble(digit: u8) -> Option<u8> {
     (digit as char).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
-/// 64 hex digits of any case.
+/// Parses 64 hex digits in any case.
 fn sha256_from_hex(hex: &str) -> Option<[u8; 32]> {
     let hex: &[u8; 64] = hex.as_bytes().try_into().ok()?;
     let mut value = [0; 32];
@@ -187,7 +187,7 @@ fn sha256_from_hex(hex: &str) -> Option<[u8; 32]> {
     Some(value)
 }
 
-/// 1 to 8 hex digits of any case, perhaps after `0x`.
+/// Parses 1 to 8 hex digits in any case, possibly after `0x`.
 fn crc32c_from_hex(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     if digits.is_empty() || digits.len() > 8 {
@@ -196,7 +196,7 @@ fn crc32c_from_hex(text: &str) -> Option<u32> {
     digits.bytes().try_fold(0u32, |value, digit| Some(value << 4 | u32::from(nibble(digit)?)))
 }
 
-/// A digest from a file for a message: escaped, and cut where it is absurdly long.
+/// A digest from a file for a message: escaped, and shortened if it is very long.
 struct QuotedDigest<'a>(&'a str);
 
 impl std::fmt::Display for QuotedDigest<'_> {
@@ -212,10 +212,10 @@ impl std::fmt::Display for QuotedDigest<'_> {
 /// Computes a digest piece by piece.
 pub(crate) struct Hasher(RunningHash);
 
-/// An XXH3 that does not allocate: it borrows these bytes of the default secret.
+/// An XXH3 hasher that does not allocate: it borrows these bytes of the default secret.
 type Xxh3 = RawHasher<&'static [u8; 192]>;
 
-/// The running value.
+/// The state of the hash.
 #[allow(clippy::large_enum_variant, reason = "a box would ask for memory that cannot be refused")]
 enum RunningHash {
     /// The CRC so far.
@@ -227,7 +227,7 @@ enum RunningHash {
 }
 
 impl Hasher {
-    /// Nothing hashed yet.
+    /// A hasher without any bytes yet.
     pub(crate) fn new(algorithm: Algorithm) -> Self {
         Hasher(match algorithm {
             Algorithm::Crc32c => RunningHash::Crc32c(0),
@@ -236,7 +236,7 @@ impl Hasher {
         })
     }
 
-    /// What it computes.
+    /// The algorithm that it computes.
     pub(crate) fn algorithm(&self) -> Algorithm {
         match self.0 {
             RunningHash::Crc32c(_) => Algorithm::Crc32c,
@@ -254,7 +254,7 @@ impl Hasher {
         }
     }
 
-    /// The digest of everything taken.
+    /// The digest of all bytes.
     pub(crate) fn finish(self) -> Digest {
         match self.0 {
             RunningHash::Crc32c(value) => Digest::Crc32c(value),
@@ -264,7 +264,7 @@ impl Hasher {
     }
 }
 
-/// The digest of bytes that lie in memory as a whole.
+/// The digest of bytes that are all in memory.
 pub(crate) fn compute(algorithm: Algorithm, bytes: &[u8]) -> Digest {
     let mut hasher = Hasher::new(algorithm);
     hasher.update(bytes);
@@ -280,7 +280,7 @@ impl std::fmt::Display for Digest {
     }
 }
 
-/// Bytes that [`to_text`] makes of a digest.
+/// The length of the text that [`to_text`] makes.
 pub(crate) fn text_size(algorithm: Algorithm) -> usize {
     match algorithm {
         Algorithm::Crc32c => "crc32c:0x".len().saturating_add(8),
@@ -289,16 +289,16 @@ pub(crate) fn text_size(algorithm: Algorithm) -> usize {
     }
 }
 
-/// A digest as the manifest has it; no memory is asked for, as there may be one for each of many small
+/// A digest as text for the manifest. It does not allocate, because there may be one for each of many small
 /// tensors.
 #[derive(Debug)]
 pub(crate) struct DigestText {
-    bytes: [u8; 71], // the longest, of SHA-256
+    bytes: [u8; 71], // the longest text, for SHA-256
     size: usize,
 }
 
 impl DigestText {
-    /// `front`, then `value` in `digits`.
+    /// Formats `front`, then `value` with `digits`.
     #[inline(always)]
     fn new(front: &str, value: &[u8], digits: &[u8; 16]) -> DigestText {
         let digit = |value: u8| digits.get(usize::from(value & 15)).copied().unwrap_or(b'?');
@@ -321,8 +321,8 @@ impl std::ops::Deref for DigestText {
     }
 }
 
-/// The text of a digest for the manifest, in the one form that every release checks: `sha256:` lower case,
-/// `crc32c:0x` upper case.
+/// The text of a digest for the manifest, in the form that every released version accepts: `sha256:` in lower
+/// case, `crc32c:0x` in upper case.
 pub(crate) fn to_text(digest: &Digest) -> Result<DigestText> {
     match digest {
         Digest::Crc32c(value) => Ok(DigestText::new("crc32c:0x", &value.to_be_bytes(), b"0123456789ABCDEF")),
@@ -332,7 +332,7 @@ pub(crate) fn to_text(digest: &Digest) -> Result<DigestText> {
     }
 }
 
-/// Compares the manifest's digest with the computed one.
+/// Compares the digest of the manifest with the computed one.
 pub(crate) fn check(digest: &Digest, computed: &Digest) -> Result<()> {
     match (digest, computed) {
         (Digest::Unknown, _) | (_, Digest::Unknown) => {
@@ -346,7 +346,7 @@ pub(crate) fn check(digest: &Digest, computed: &Digest) -> Result<()> {
     }
 }
 
-/// A CRC-32 as archives have it (IEEE 802.3), that is computed.
+/// Computes a CRC-32 as in archives (IEEE 802.3).
 pub(crate) struct Crc32(crc32fast::Hasher);
 
 impl Crc32 {
@@ -360,7 +360,7 @@ impl Crc32 {
         self.0.update(bytes);
     }
 
-    /// Compares it with what is expected.
+    /// Compares it with the expected CRC.
     pub(crate) fn check(self, expected: u32) -> Result<()> {
         let found = self.0.finalize();
         match found == expected {
@@ -403,7 +403,7 @@ mod tests {
         }
     }
 
-    /// Its short forms, its blocks of 1 KiB and what is kept between two pieces.
+    /// Short inputs, blocks of 1 KiB, and the state between two pieces.
     #[test]
     fn xxh3_is_what_another_crate_computes() {
         let bytes: Vec<u8> = (0..5000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
@@ -476,7 +476,7 @@ mod tests {
             format!("sha256:{}\0", &SHA[1..]),
             format!("sha256:0x{}", &SHA[2..]),
             format!("sha256:{}", "g".repeat(64)),
-            format!("sha256:{}", "\u{664}".repeat(32)), // 64 bytes, digits elsewhere
+            format!("sha256:{}", "\u{664}".repeat(32)), // 64 bytes of digits that are not ASCII
             format!("sha256:{}", "\u{ff10}".repeat(64)),
             "crc32c:".into(),
             "crc32c:0x".into(),

@@ -1,9 +1,9 @@
-//! What can go wrong, in one place: a [`Cause`] for the program, one English line for the reader.
+//! Errors: a [`Cause`] for the program, and a line of English text for the user.
 //!
-//! A broken rule of the format is a [`Rule`]; everything else is another [`Cause`]. The numbers of the C
-//! interface are not known here. Messages grow from the inside out: the place that finds the wrong number
-//! writes the detail, each caller adds its context before it (component, object, path). Building a message
-//! never aborts: without memory the line is cut.
+//! A broken rule of the format is a [`Rule`]; everything else is another [`Cause`]. The status numbers of the
+//! C interface are not used here. Messages grow from the inside out: the code that finds a wrong number
+//! writes the detail, and each caller adds its context before it (component, object, path). Building a
+//! message never aborts: without memory the text is cut.
 
 #[allow(unsafe_code)] // one pointer, to the heap or to a preallocated error
 mod data;
@@ -27,7 +27,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub struct Error(ErrorPointer);
 
 impl Error {
-    /// A failure with its detail: the rule and the numbers that disagree, no path, no object.
+    /// An error with its detail: the rule and the numbers that disagree, without path and object.
     #[cold]
     #[inline(never)]
     pub fn new(cause: Cause, detail: fmt::Arguments<'_>) -> Self {
@@ -35,13 +35,14 @@ impl Error {
         Error(ErrorPointer::new(ErrorData { cause, called: None, os: 0, is_named: false, text }))
     }
 
-    /// Memory for `bytes` bytes could not be had.
+    /// The error for a failed allocation of `bytes` bytes.
     #[cold]
     pub fn out_of_memory(bytes: usize) -> Self {
         Error::new(Cause::OutOfMemory, format_args!("could not allocate {bytes} bytes"))
     }
 
-    /// A failed call of the operating system; `doing` may be empty where [`Error::within`] says it.
+    /// The error for a failed call of the operating system. `doing` may be empty if [`Error::within`] adds
+    /// it.
     #[cold]
     pub fn io(doing: &str, error: &std::io::Error) -> Self {
         let cause = match error.kind() {
@@ -57,7 +58,7 @@ impl Error {
         made
     }
 
-    /// A copy of the failure, for another caller.
+    /// A copy of the error, for another caller.
     #[cold]
     pub(crate) fn again(&self) -> Self {
         let ErrorData { cause, called, os, is_named, text } = self.0.get();
@@ -67,7 +68,7 @@ impl Error {
         Error(ErrorPointer::new(ErrorData { cause, called, os, is_named, text: copied }))
     }
 
-    /// Marks that the text names the file and the object, so that neither is named again.
+    /// Marks that the text names the file and the object, so that they are not added again.
     #[cold]
     pub(crate) fn into_named(mut self) -> Self {
         if let Some(data) = self.0.get_mut() {
@@ -81,8 +82,8 @@ impl Error {
         self.0.get().is_named
     }
 
-    /// Puts what the caller knows in front: `context: what was said so far`. It is the context that is cut
-    /// where both are too long, and left out where memory is short.
+    /// Adds context before the text: `context: text`. If both are too long, the context is cut; without
+    /// memory it is left out.
     #[must_use]
     #[cold]
     pub fn within(mut self, context: fmt::Arguments<'_>) -> Self {
@@ -100,17 +101,17 @@ impl Error {
         self
     }
 
-    /// Why.
+    /// The cause.
     pub fn cause(&self) -> Cause {
         self.0.get().cause
     }
 
-    /// The number of the operating system's error, where it is one.
+    /// The number of the operating system's error, if it is one.
     pub fn os_error(&self) -> Option<i32> {
         Some(self.0.get().os).filter(|code| *code != 0)
     }
 
-    /// The broken rule, where the cause is one.
+    /// The broken rule, if the cause is one.
     pub fn rule(&self) -> Option<Rule> {
         let ErrorData { cause, called, .. } = self.0.get();
         match *cause {
@@ -119,7 +120,7 @@ impl Error {
         }
     }
 
-    /// The failure with another rule: the container has its own name for it.
+    /// The same error with another rule, because the container has its own name for it.
     #[must_use]
     #[cold]
     pub fn called(mut self, rule: Rule) -> Self {
@@ -129,7 +130,7 @@ impl Error {
         self
     }
 
-    /// The short name of the broken rule; "" where the cause is no rule of the format.
+    /// The short name of the broken rule; "" if no rule was broken.
     pub fn rule_name(&self) -> &'static std::ffi::CStr {
         let ErrorData { cause, called, .. } = self.0.get();
         match (*called, *cause) {
@@ -166,7 +167,7 @@ impl From<std::collections::TryReserveError> for Error {
     }
 }
 
-/// Formats into memory that is asked for fallibly: all of it, or an error.
+/// Formats to memory whose allocation may fail without aborting. Returns the whole text or an error.
 pub(crate) fn try_format(arguments: fmt::Arguments<'_>) -> Result<String> {
     struct Fallible(String);
     impl fmt::Write for Fallible {
@@ -247,7 +248,7 @@ mod tests {
             assert!(text.ends_with("are the same") && text.len() <= MESSAGE_LIMIT, "{text}");
             let text = String::from_utf8(name).unwrap_or_default();
             let error = fail!(Exists, "object {text:?} is there twice").within(format_args!("{path}"));
-            let is_plain = !text.contains('\u{1}'); // what is escaped one by one is cut as it comes
+            let is_plain = !text.contains('\u{1}'); // escaped texts may be cut anywhere
             assert!(error.message().starts_with("/folder/") && error.message().len() <= MESSAGE_LIMIT);
             assert_eq!(error.message().ends_with("is there twice"), is_plain, "{}", error.message());
             assert_eq!(error.again().message(), error.message());

@@ -1,18 +1,18 @@
 //! Hashing with a new seed for each table, so that an attacker cannot choose names that collide. It does not
-//! allocate: foldhash's own random seed does, and ends the process if that fails.
+//! allocate; foldhash's own random seed does, and aborts if that fails.
 
 use foldhash::fast::SeedableRandomState;
 use foldhash::SharedSeed;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-/// What all tables of this process share.
+/// The seeds that all tables of this process share.
 struct Secret {
     shared: SharedSeed,
     own: u64,
 }
 
-/// How the names of one table are hashed.
+/// The hash function for the names of a new table.
 pub fn state() -> SeedableRandomState {
     static SECRET: OnceLock<Secret> = OnceLock::new();
     static TABLES: AtomicU64 = AtomicU64::new(0);
@@ -21,8 +21,7 @@ pub fn state() -> SeedableRandomState {
     SeedableRandomState::with_seed(mix(secret.own ^ mix(table)), &secret.shared)
 }
 
-/// A number that nobody can guess: the system's, or what differs from run to run where the system has none
-/// for us.
+/// A number that an attacker cannot guess: from the system, or else from things that differ from run to run.
 fn random() -> u64 {
     let mut bytes = [0; 8];
     let seed = if fill(&mut bytes) { u64::from_ne_bytes(bytes) } else { 0 };
@@ -32,7 +31,7 @@ fn random() -> u64 {
     places.into_iter().map(|place| place as u64).chain(more).fold(seed, |sum, n| mix(sum ^ n))
 }
 
-/// The finalizer of SplitMix64: every bit depends on every other.
+/// The finalizer of SplitMix64: each bit of the result depends on all bits.
 fn mix(n: u64) -> u64 {
     let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -40,24 +39,24 @@ fn mix(n: u64) -> u64 {
     n ^ (n >> 31)
 }
 
-/// Asks the system for random bytes; whether it gave them.
+/// Gets random bytes from the system. Returns whether it succeeded.
 #[cfg(target_os = "linux")]
 fn fill(bytes: &mut [u8; 8]) -> bool {
-    // SAFETY: memory of that size that lives here. By number, because the C libraries that this library runs
-    // with need not have the function.
+    // SAFETY: local memory of this size. Called by number, because supported C libraries may not have the
+    // function.
     let count =
         unsafe { libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), libc::GRND_NONBLOCK) };
     usize::try_from(count) == Ok(bytes.len())
 }
 
-/// Asks the system for random bytes; whether it gave them.
+/// Gets random bytes from the system. Returns whether it succeeded.
 #[cfg(target_vendor = "apple")]
 fn fill(bytes: &mut [u8; 8]) -> bool {
     // SAFETY: memory of that size that lives here.
     unsafe { libc::getentropy(bytes.as_mut_ptr().cast(), bytes.len()) == 0 }
 }
 
-/// There is no way to ask here.
+/// There is no such call on this platform.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 fn fill(_bytes: &mut [u8; 8]) -> bool {
     false

@@ -1,7 +1,7 @@
 //! libztensor: opens, reads, verifies and writes zTensor `.zt` files of spec 0.1, 1.0, 1.1 and 1.2.
 //!
-//! The product is the C library (`include/ztensor.h`); what is public here serves the `zt` program,
-//! the tests and Rust programs.
+//! The product is the C library (`include/ztensor.h`). The public items here are for the `zt` program, the
+//! tests and Rust programs.
 //!
 //! ```text
 //!            path, descriptor, memory, callbacks                 sink, path

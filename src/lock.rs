@@ -1,27 +1,27 @@
-//! A mutex that ignores poisoning, which the standard library's does not: every critical section leaves the
-//! value valid, so after one thread panics the others go on. It also reports its order to ThreadSanitizer.
+//! A mutex that ignores poisoning, unlike the standard library's. Every critical section leaves the value
+//! valid, so other threads can continue after one has panicked. It also reports its order to ThreadSanitizer.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{self, Condvar, PoisonError};
 use std::time::Duration;
 
-/// A value that one thread has at a time.
+/// A value that one thread at a time can access.
 #[derive(Default)]
 pub struct Mutex<T> {
     inner: sync::Mutex<T>,
     order: order::Order,
 }
 
-/// The value, until it is dropped.
+/// Access to the value, until this is dropped.
 pub struct MutexGuard<'l, T> {
-    // First, so that it is dropped before the mutex is given back.
+    // The first field, so that it is dropped before the mutex is released.
     _order: order::OrderGuard<'l>,
     value: sync::MutexGuard<'l, T>,
     mutex: &'l Mutex<T>,
 }
 
 impl<T> Mutex<T> {
-    /// A value that can be held.
+    /// A mutex with this value.
     pub const fn new(value: T) -> Self {
         Mutex { inner: sync::Mutex::new(value), order: order::Order::new() }
     }
@@ -32,7 +32,7 @@ impl<T> Mutex<T> {
         MutexGuard { _order: self.order.begin(), value, mutex: self }
     }
 
-    /// The value, which no other thread can have any more.
+    /// The value. No other thread can access it any more.
     pub fn into_inner(self) -> T {
         self.order.begin().end();
         self.inner.into_inner().unwrap_or_else(PoisonError::into_inner)
@@ -40,7 +40,7 @@ impl<T> Mutex<T> {
 }
 
 impl<'l, T> MutexGuard<'l, T> {
-    /// Gives it back until `condition` is notified.
+    /// Releases the mutex and waits until `condition` is notified.
     pub fn wait(self, condition: &Condvar) -> MutexGuard<'l, T> {
         let MutexGuard { _order: order, value, mutex } = self;
         order.end();
@@ -48,7 +48,7 @@ impl<'l, T> MutexGuard<'l, T> {
         MutexGuard { _order: mutex.order.begin(), value, mutex }
     }
 
-    /// Gives it back until `condition` is notified, or so much time has passed.
+    /// Releases the mutex and waits until `condition` is notified, at most for `most`.
     pub fn wait_for(self, condition: &Condvar, most: Duration) -> MutexGuard<'l, T> {
         let MutexGuard { _order: order, value, mutex } = self;
         order.end();
@@ -71,7 +71,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
     }
 }
 
-/// What the order of turns costs: nothing.
+/// Without ThreadSanitizer, reporting the order does nothing.
 #[cfg(not(ztensor_tsan))]
 mod order {
     use std::marker::PhantomData;
@@ -95,8 +95,8 @@ mod order {
     }
 }
 
-/// The order of turns, reported to ThreadSanitizer: the standard library, where a thread waits for a mutex,
-/// comes without its instrumentation, so that it would see no order there.
+/// Reports the order of locks to ThreadSanitizer. It cannot see it, because the standard library, where
+/// threads wait for the mutex, is not instrumented.
 #[cfg(ztensor_tsan)]
 mod order {
     use std::sync::atomic::{AtomicU32, Ordering};

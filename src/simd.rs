@@ -1,34 +1,34 @@
-//! Instructions that have to be asked for: what a loop in Rust does not become by itself. And floats as their
-//! bytes.
+//! Code with explicit vector instructions, for loops that the compiler does not vectorise well. Also floats
+//! as bytes.
 
 /// The bytes of floats.
 pub fn as_bytes(floats: &[f32]) -> &[u8] {
-    // SAFETY: floats have no padding, and every byte is a u8.
+    // SAFETY: floats have no padding, and every byte is a valid u8.
     unsafe { floats.align_to::<u8>().1 }
 }
 
-/// Bytes as the floats that they are, if they begin where a float may, and are a whole number of them.
+/// Bytes as floats, if they are aligned for floats and a whole number of them.
 pub fn as_floats_mut(bytes: &mut [u8]) -> Option<&mut [f32]> {
-    // SAFETY: all bits are a float, and all floats are bytes.
+    // SAFETY: all bits are a valid float, and floats have no padding.
     let (before, floats, behind) = unsafe { bytes.align_to_mut::<f32>() };
     (before.is_empty() && behind.is_empty()).then_some(floats)
 }
 
-/// Floats as their bytes, to be written.
+/// The bytes of floats, for changes.
 pub fn as_bytes_mut(floats: &mut [f32]) -> &mut [u8] {
-    // SAFETY: floats have no padding, and all bytes are a float.
+    // SAFETY: floats have no padding, and all bits are a valid float.
     unsafe { floats.align_to_mut::<u8>().1 }
 }
 
 pub mod blocks;
 
-/// Calls `body`, which is compiled twice. Where the processor has AVX2, its loops have wider instructions.
-/// They do the same operations: none are fused.
+/// Calls `body`, which is compiled twice. If the processor has AVX2, the version with wider instructions
+/// runs. It does the same operations; none are fused.
 #[inline(always)]
 pub fn with_avx2<D, T>(body: impl Fn(D) -> T, dst: D) -> T {
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
-        // SAFETY: the processor has what the function needs.
+        // SAFETY: the processor has the instructions that the function needs.
         return unsafe { x86::with_avx2(body, dst) };
     }
     body(dst)
@@ -41,7 +41,7 @@ fn has_avx2() -> bool {
     has!("avx2") && has!("f16c")
 }
 
-/// Which of the two 16-bit floats elements are.
+/// The type of 16-bit floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Half {
     /// IEEE 754 binary16.
@@ -50,23 +50,23 @@ pub enum Half {
     Bf16,
 }
 
-/// Widens whole groups of eight to f32; a NaN becomes quiet and keeps its sign and payload. How many bytes of
-/// `src` that were: none where the processor has no instructions for it.
+/// Widens groups of eight to f32. A NaN becomes quiet and keeps its sign and payload. Returns how many bytes
+/// of `src` were widened: 0 if the processor has no instructions for it.
 ///
-/// `past_cache` writes the result around the caches: what is larger than they are would only drive everything
-/// out of them, and be read from memory before it is overwritten. It is heeded where `dst` is at a multiple
-/// of [`STREAM_ALIGNMENT`].
+/// `past_cache` writes the result around the caches. A large result would otherwise replace everything in
+/// them, and its memory would be read before it is overwritten. It only has an effect if `dst` is at a
+/// multiple of [`STREAM_ALIGNMENT`].
 ///
-/// `half` has the instruction for f16, too, but calls it for each eight elements, and checks each time
-/// whether the processor has it.
+/// `half` also uses the instruction for f16, but with a call and a check of the processor for each eight
+/// elements.
 #[cfg(target_arch = "x86_64")]
 pub fn widen(kind: Half, src: &[u8], dst: &mut [u8], past_cache: bool) -> usize {
     use std::arch::is_x86_feature_detected as has;
     let past_cache = past_cache && dst.as_ptr().addr() % STREAM_ALIGNMENT == 0;
     match kind {
-        // SAFETY: the processor has what the function needs.
+        // SAFETY: the processor has the instructions that the function needs.
         Half::F16 if has!("avx") && has!("f16c") => unsafe { x86::widen_f16(src, dst, past_cache) },
-        // SAFETY: likewise.
+        // SAFETY: as above.
         Half::Bf16 if has!("avx2") => unsafe { x86::widen_bf16(src, dst, past_cache) },
         _ => return 0,
     }
@@ -74,21 +74,21 @@ pub fn widen(kind: Half, src: &[u8], dst: &mut [u8], past_cache: bool) -> usize 
     eights.saturating_mul(EIGHT.0)
 }
 
-/// This processor has no such instructions here.
+/// There are no such instructions for this processor here.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn widen(_kind: Half, _src: &[u8], _dst: &mut [u8], _past_cache: bool) -> usize {
     0
 }
 
-/// Narrows whole groups of eight f32, to nearest even; a NaN becomes quiet and keeps its sign and the top of
-/// its payload. How many bytes of `src` that were: none where the processor has no instructions for it.
+/// Narrows groups of eight f32 to nearest even. A NaN becomes quiet and keeps its sign and the top of its
+/// payload. Returns how many bytes of `src` were narrowed: 0 if the processor has no instructions for it.
 #[cfg(target_arch = "x86_64")]
 pub fn narrow(kind: Half, src: &[u8], dst: &mut [u8]) -> usize {
     use std::arch::is_x86_feature_detected as has;
     match kind {
-        // SAFETY: the processor has what the function needs.
+        // SAFETY: the processor has the instructions that the function needs.
         Half::F16 if has!("avx") && has!("f16c") => unsafe { x86::narrow_f16(src, dst) },
-        // SAFETY: likewise.
+        // SAFETY: as above.
         Half::Bf16 if has!("avx2") => unsafe { x86::narrow_bf16(src, dst) },
         _ => return 0,
     }
@@ -96,14 +96,14 @@ pub fn narrow(kind: Half, src: &[u8], dst: &mut [u8]) -> usize {
     eights.saturating_mul(EIGHT.1)
 }
 
-/// This processor has no such instructions here.
+/// There are no such instructions for this processor here.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn narrow(_kind: Half, _src: &[u8], _dst: &mut [u8]) -> usize {
     0
 }
 
-/// Copies bytes, as many as both have; `past_cache` as for [`widen`], where `dst` is at a multiple of 16.
-/// Then [`settle`] has to follow the last copy.
+/// Copies as many bytes as both have. `past_cache` is as for [`widen`], if `dst` is at a multiple of 16.
+/// After the last such copy, [`settle`] has to be called.
 pub fn copy(src: &[u8], dst: &mut [u8], past_cache: bool) {
     #[cfg(target_arch = "x86_64")]
     if past_cache && dst.as_ptr().addr() % 16 == 0 {
@@ -116,21 +116,21 @@ pub fn copy(src: &[u8], dst: &mut [u8], past_cache: bool) {
     }
 }
 
-/// Bytes that were written around the caches may be late: other threads see them from here on. It waits for
-/// all of them, so it is called once.
+/// Makes bytes that were written around the caches visible to other threads. It waits for all of them, so it
+/// is called once.
 pub fn settle() {
     #[cfg(target_arch = "x86_64")]
     #[allow(unused_unsafe)]
-    // SAFETY: it needs nothing. Unsafe to call before Rust 1.87.
+    // SAFETY: it has no requirements, but calling it is unsafe before Rust 1.87.
     unsafe {
         std::arch::x86_64::_mm_sfence()
     };
 }
 
-/// Where a result has to begin to be written around the caches.
+/// The alignment of a result that is written around the caches.
 pub(crate) const STREAM_ALIGNMENT: usize = 32;
 
-/// Bytes of eight 16-bit floats and of eight f32.
+/// The size of eight 16-bit floats, and of eight f32.
 #[cfg(target_arch = "x86_64")]
 const EIGHT: (usize, usize) = (16, 32);
 
@@ -139,28 +139,28 @@ mod x86 {
     use super::EIGHT;
     use std::arch::x86_64::*;
 
-    /// A loop over groups of eight: 16 bytes are read and 32 written. `dst` is at a multiple of 32 if its
-    /// bytes go `past_cache`. A macro, as a function with the wider one as its argument would not be compiled
-    /// into the loop.
+    /// A loop over groups of eight that reads 16 bytes and writes 32. With `past_cache`, `dst` is at a
+    /// multiple of 32. It is a macro, because a function with the conversion as its argument would not be
+    /// inlined.
     macro_rules! loop_over {
         ($src:expr, $dst:expr, $past_cache:expr, $wider:expr) => {{
             let eights = $src.chunks_exact(EIGHT.0).zip($dst.chunks_exact_mut(EIGHT.1));
             if $past_cache {
                 for (from, to) in eights {
-                    // SAFETY: the bytes exist; only the write has to be aligned, and is.
+                    // SAFETY: the bytes exist; only the write has to be aligned, and it is.
                     unsafe {
                         let value: __m256 = $wider(_mm_loadu_si128(from.as_ptr().cast()));
                         _mm256_stream_ps(to.as_mut_ptr().cast(), value);
                     }
                 }
                 #[allow(unused_unsafe)]
-                // SAFETY: it needs nothing. Unsafe to call before Rust 1.87.
+                // SAFETY: it has no requirements, but calling it is unsafe before Rust 1.87.
                 unsafe {
                     _mm_sfence()
-                }; // such writes may be late: other threads see them from here on
+                }; // makes the writes visible to other threads
             } else {
                 for (from, to) in eights {
-                    // SAFETY: likewise, and nothing has to be aligned.
+                    // SAFETY: the bytes exist, and no alignment is needed.
                     unsafe {
                         let value: __m256 = $wider(_mm_loadu_si128(from.as_ptr().cast()));
                         _mm256_storeu_ps(to.as_mut_ptr().cast(), value);
@@ -170,11 +170,11 @@ mod x86 {
         }};
     }
 
-    /// A loop over groups of eight: 32 bytes are read and 16 written.
+    /// A loop over groups of eight that reads 32 bytes and writes 16.
     macro_rules! narrow_loop {
         ($src:expr, $dst:expr, $narrower:expr) => {
             for (from, to) in $src.chunks_exact(EIGHT.1).zip($dst.chunks_exact_mut(EIGHT.0)) {
-                // SAFETY: so many bytes are there, and nothing has to be aligned.
+                // SAFETY: the bytes exist, and no alignment is needed.
                 unsafe {
                     let codes: __m128i = $narrower(_mm256_loadu_ps(from.as_ptr().cast()));
                     _mm_storeu_si128(to.as_mut_ptr().cast(), codes);
@@ -198,7 +198,8 @@ mod x86 {
         narrow_loop!(src, dst, |values: __m256| {
             let bits = _mm256_castps_si256(values);
             let high = _mm256_srli_epi32::<16>(bits);
-            // Half of the last kept bit less one, and one more where that bit is set: ties go to even.
+            // Adds half of the last kept bit less one, and one more if that bit is set, so that ties go to
+            // even.
             let odd = _mm256_and_si256(high, _mm256_set1_epi32(1));
             let sum = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7FFF)), odd);
             let is_nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(values, values));
@@ -213,7 +214,7 @@ mod x86 {
     pub fn copy_past_cache(src: &[u8], dst: &mut [u8]) {
         let (mut from, mut to) = (src.chunks_exact(16), dst.chunks_exact_mut(16));
         for (from, to) in from.by_ref().zip(to.by_ref()) {
-            // SAFETY: so many bytes are there, and the write is aligned.
+            // SAFETY: the bytes exist, and the write is aligned.
             unsafe { _mm_stream_si128(to.as_mut_ptr().cast(), _mm_loadu_si128(from.as_ptr().cast())) };
         }
         super::copy(from.remainder(), to.into_remainder(), false);
@@ -227,7 +228,7 @@ mod x86 {
     #[target_feature(enable = "avx2")]
     pub unsafe fn widen_bf16(src: &[u8], dst: &mut [u8], past_cache: bool) {
         #[allow(unused_unsafe)]
-        // SAFETY: the caller saw to avx2.
+        // SAFETY: the caller has checked for avx2.
         let quiet = unsafe { _mm256_castsi256_ps(_mm256_set1_epi32(0x0040_0000)) };
         loop_over!(src, dst, past_cache, |codes: __m128i| {
             let value = _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(codes)));

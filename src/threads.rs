@@ -1,5 +1,5 @@
-//! A few threads for one call, or for the lifetime of a value; they are joined at its end. No pool, no
-//! globals.
+//! Starts a few threads for one call, or for the lifetime of a value, and joins them at its end. There is no
+//! pool and no global state.
 
 #[allow(unsafe_code)] // shares a value with threads that it waits for
 mod group;
@@ -23,7 +23,7 @@ pub use hooks::{is_worker, ThreadHooks};
 use hooks::{mark_worker, MAX_THREADS};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The number of threads for an option of the caller: 0 means one per processor.
+/// The number of threads for a caller's option: 0 means one per processor.
 pub fn count(wanted: usize) -> usize {
     match wanted {
         0 => platform::processors().clamp(1, 16),
@@ -31,13 +31,14 @@ pub fn count(wanted: usize) -> usize {
     }
 }
 
-/// Runs `body` on `count` threads, the caller's among them, and waits for all. Where the system gives
-/// fewer threads, fewer run: the body takes its work from a queue, so that all of it gets done.
+/// Runs `body` on `count` threads, including the caller's, and waits for all. If the system provides fewer
+/// threads, fewer run. The body takes its work from a queue, so all of it is done anyway.
 pub fn run(count: usize, hooks: ThreadHooks, body: &(dyn Fn() + Sync)) {
     with_workers(count.min(MAX_THREADS).saturating_sub(1), hooks, body, body);
 }
 
-/// The body that a worker runs: marked for [`is_worker`], and between the host's functions.
+/// The body for a worker: it marks the thread for [`is_worker`], and calls the caller's functions before and
+/// after.
 fn as_worker<'b>(hooks: ThreadHooks, body: &'b (dyn Fn() + Sync)) -> impl Fn() + Sync + 'b {
     let started = AtomicU32::new(0);
     move || {
@@ -47,8 +48,8 @@ fn as_worker<'b>(hooks: ThreadHooks, body: &'b (dyn Fn() + Sync)) -> impl Fn() +
     }
 }
 
-/// Runs `on_caller` on the caller's thread and `on_workers` on `more` others meanwhile, as far as the system
-/// gives them, waits for all, and returns what the caller's made.
+/// Runs `on_caller` on the caller's thread. Meanwhile, runs `on_workers` on up to `more` other threads, as
+/// many as the system provides. Waits for all, and returns the result of `on_caller`.
 pub fn with_workers<R>(
     more: usize,
     hooks: ThreadHooks,
@@ -92,7 +93,7 @@ mod tests {
         let (on_workers, on_caller) = (Mutex::new(None), Mutex::new(None));
         let note =
             |place: &Mutex<_>| *place.lock().unwrap() = Some((std::thread::current().id(), is_worker()));
-        let mut made = String::new(); // the caller's own: no other thread need be able to have it
+        let mut made = String::new(); // only the caller's thread uses it, so it need not be `Send`
         let made = with_workers(1, ThreadHooks::default(), &|| note(&on_workers), || {
             note(&on_caller);
             made.push('x');

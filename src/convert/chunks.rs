@@ -1,11 +1,11 @@
-//! Elements in chunks: widened to f64, i64 or u64, and narrowed from that. Elements in the file's byte order
-//! are swapped to the host's and back.
+//! Converts elements in chunks: widens them to f64, i64 or u64, and narrows the result. Also swaps the bytes
+//! of elements between the file's and the host's byte order.
 
 use super::float;
 use crate::error::Result;
 use crate::model::dtype::Dtype;
 
-/// Elements that pass through the stack at once: 2 KiB, which stays in the first cache.
+/// How many elements pass through the stack at a time: 2 KiB, which stays in the L1 cache.
 pub(super) const CHUNK_ELEMENTS: usize = 256;
 
 /// The value of an 8-bit float.
@@ -15,7 +15,7 @@ pub fn entry(table: &[f32; 256], code: u8) -> f32 {
     table[usize::from(code)]
 }
 
-/// The slow path: elements are widened, exactly, to f64, i64 or u64, and narrowed from that.
+/// The slow path: widens elements exactly to f64, i64 or u64, then narrows them.
 pub fn in_chunks(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, dst: &mut [u8]) {
     let (mut floats, mut signed, mut unsigned) =
         ([0f64; CHUNK_ELEMENTS], [0i64; CHUNK_ELEMENTS], [0u64; CHUNK_ELEMENTS]);
@@ -54,7 +54,7 @@ pub fn in_chunks(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype,
     }
 }
 
-/// Widens elements into a chunk; a last chunk fills only its beginning.
+/// Widens elements into a chunk. The last chunk may be filled only in part.
 #[inline(always)]
 pub fn load<T, const N: usize>(src: &[u8], chunk: &mut [T; CHUNK_ELEMENTS], widen: impl Fn([u8; N]) -> T) {
     for (from, to) in src.chunks_exact(N).zip(chunk) {
@@ -64,7 +64,7 @@ pub fn load<T, const N: usize>(src: &[u8], chunk: &mut [T; CHUNK_ELEMENTS], wide
     }
 }
 
-/// Narrows a chunk into as many elements as `dst` takes.
+/// Narrows a chunk into as many elements as fit in `dst`.
 #[inline(always)]
 pub fn store<T: Copy, const N: usize>(
     chunk: &[T; CHUNK_ELEMENTS],
@@ -78,7 +78,7 @@ pub fn store<T: Copy, const N: usize>(
     }
 }
 
-/// Stores floats, which are exact, so that every arm rounds once.
+/// Stores floats. They are exact, so each case rounds only once.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -104,7 +104,7 @@ fn store_floats(chunk: &[f64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
 
 /// Stores signed integers.
 fn store_signed(chunk: &[i64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
-    /// With the magnitude's one rounding; the sign does not change how it rounds.
+    /// Rounds the magnitude once. The sign does not change the rounding.
     #[inline(always)]
     fn sticky(x: i64) -> f64 {
         float::sticky_f64(x.unsigned_abs()).copysign(if x < 0 { -1.0 } else { 1.0 })
@@ -126,7 +126,7 @@ fn store_signed(chunk: &[i64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
     }
 }
 
-/// The number as `T`, or the smallest or largest value of `T`.
+/// The number as `T`. If `T` cannot hold it, its smallest or largest value.
 #[inline(always)]
 fn clamp<T: TryFrom<i64>>(x: i64, min: T, max: T) -> T {
     T::try_from(x).unwrap_or(if x < 0 { min } else { max })
@@ -151,11 +151,11 @@ fn store_unsigned(chunk: &[u64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
     }
 }
 
-/// Reverses the bytes of every `width`-byte element (1, 2, 4 or 8) in place.
+/// Reverses the bytes of every element of `width` bytes (1, 2, 4 or 8) in place.
 ///
-/// A trailing part of an element stays unchanged, and so does everything for another width.
+/// An incomplete element at the end stays unchanged. For another width, all bytes stay unchanged.
 pub(crate) fn swap_in_place(bytes: &mut [u8], width: usize) {
-    /// One fixed width, so that the loop becomes byte shuffles.
+    /// The width is a constant, so that the compiler uses byte shuffles.
     fn each<const N: usize>(bytes: &mut [u8]) {
         for element in bytes.chunks_exact_mut(N) {
             if let Ok(element) = <&mut [u8; N]>::try_from(element) {
@@ -171,7 +171,8 @@ pub(crate) fn swap_in_place(bytes: &mut [u8], width: usize) {
     }
 }
 
-/// Swaps the whole elements of `partial` and `data`; the bytes of an incomplete one become `partial`.
+/// Swaps the whole elements of `partial` followed by `data`. The bytes of an incomplete element at the end
+/// become `partial`.
 pub(crate) fn swap_whole(partial: &mut Vec<u8>, data: &[u8], width: usize) -> Result<Vec<u8>> {
     let mut swapped = std::mem::take(partial);
     swapped.try_reserve(data.len())?;

@@ -1,9 +1,9 @@
-//! Small floats: widening exactly, narrowing with one rounding, and rounding to integers. The 8-bit ones are
-//! tables of what every code means.
+//! Small floats: exact widening, narrowing with one rounding, and rounding to integers. For 8-bit floats,
+//! there are tables with the value of each code.
 //!
-//! The `half` crate rounds f64 twice on hardware with f16c, and drops the lower 32 bits before it
-//! rounds elsewhere; its NaN signs depend on the machine. So the bits are done here, branch-free
-//! where a loop over them should become vector code.
+//! The `half` crate rounds f64 twice on hardware with f16c; elsewhere it drops the lower 32 bits before it
+//! rounds. Its NaN signs depend on the machine. So the bits are computed here, without branches where a loop
+//! should become vector code.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -20,7 +20,7 @@ pub(super) fn f16_to_f32(code: u16) -> f32 {
     let sign = u32::from(code & 0x8000) << 16;
     let normal = (magnitude << 13) + ((127 - 15) << 23);
     let special = (magnitude << 13) | 0x7F80_0000 | if magnitude > 0x7C00 { 0x0040_0000 } else { 0 };
-    // A subnormal is its integer times 2^-24, and neither factor nor product is subnormal as f32.
+    // A subnormal is its integer times 2^-24. Neither the factor nor the product is subnormal as f32.
     let small = (magnitude as f32 * (1.0 / 16_777_216.0)).to_bits();
     let wide = if magnitude >= 0x7C00 {
         special
@@ -65,16 +65,17 @@ pub(super) fn f64_to_f32(value: f64) -> f32 {
     }
 }
 
-/// f32 to f16, to nearest even, in 32-bit steps only: the fast path.
+/// f32 to f16, to nearest even, with 32-bit operations only: the fast path.
 #[inline(always)]
 pub(super) fn f32_to_f16(value: f32) -> u16 {
     let bits = value.to_bits();
     let magnitude = bits & 0x7FFF_FFFF;
     let sign = (bits >> 16) as u16 & 0x8000;
-    // Half of the last kept bit less one, and one more where that bit is set: ties go to even.
+    // Adds half of the last kept bit less one, and one more if that bit is set, so that ties go to even.
     let rounded = magnitude.wrapping_add(0x0FFF + (magnitude >> 13 & 1));
     let normal = rounded.wrapping_sub((127 - 15) << 23) >> 13;
-    // The last bit of a float near 0.5 is 2^-24, the last bit of an f16 subnormal: the sum rounds.
+    // The last bit of a float near 0.5 is 2^-24, which is the last bit of an f16 subnormal. So the sum rounds
+    // correctly.
     let small = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3F00_0000);
     let nan = 0x7E00 | magnitude >> 13 & 0x01FF;
     let code = if magnitude > 0x7F80_0000 {
@@ -89,7 +90,7 @@ pub(super) fn f32_to_f16(value: f32) -> u16 {
     code as u16 | sign
 }
 
-/// f32 to bf16, to nearest even, in 32-bit steps only: the fast path.
+/// f32 to bf16, to nearest even, with 32-bit operations only: the fast path.
 #[inline(always)]
 pub(super) fn f32_to_bf16(value: f32) -> u16 {
     let bits = value.to_bits();
@@ -110,7 +111,7 @@ pub(super) fn f64_to_bf16(value: f64) -> u16 {
     narrow::<7, 127>(value)
 }
 
-/// f64 to a 16-bit float with `MANTISSA` bits after the point and this exponent bias.
+/// f64 to a 16-bit float with `MANTISSA` bits after the point and exponent bias `BIAS`.
 #[inline(always)]
 fn narrow<const MANTISSA: u32, const BIAS: u64>(value: f64) -> u16 {
     const POINT: u32 = 52; // bits after the point in an f64
@@ -127,12 +128,12 @@ fn narrow<const MANTISSA: u32, const BIAS: u64>(value: f64) -> u16 {
     let code = if exponent > 1023 + BIAS {
         infinity
     } else if exponent > 1023 - BIAS {
-        // Exponent and fraction as one number: a carry out of the fraction is the next exponent,
-        // and out of the last exponent it is infinity.
+        // Exponent and fraction are treated as one number: a carry out of the fraction increases the
+        // exponent, and a carry out of the largest exponent gives infinity.
         round_off(magnitude - ((1023 - BIAS) << POINT), drop)
     } else {
-        // Subnormal here: the point stands still and the leading one moves right. An f64 that is
-        // itself subnormal is so far below that its missing leading one does not show.
+        // The result is subnormal: the point is fixed, and the leading one moves right. An f64 that is itself
+        // subnormal is so much smaller that its missing leading one does not matter.
         let below = 1024 - BIAS - exponent;
         let fraction = magnitude & ((1 << POINT) - 1) | 1 << POINT;
         let drop = u64::from(drop) + below;
@@ -145,7 +146,7 @@ fn narrow<const MANTISSA: u32, const BIAS: u64>(value: f64) -> u16 {
     code as u16 | sign
 }
 
-/// Drops the lowest `count` bits (1 to 62), to nearest, ties to even.
+/// Drops the lowest `count` bits (1 to 62). Rounds to nearest, ties to even.
 #[inline(always)]
 fn round_off(value: u64, count: u32) -> u64 {
     let kept = value >> count;
@@ -154,10 +155,10 @@ fn round_off(value: u64, count: u32) -> u64 {
     kept + u64::from(rest > half || rest == half && kept & 1 == 1)
 }
 
-/// To the nearest whole number, ties to even. A zero's sign is not kept.
+/// Rounds to the nearest whole number, ties to even. The sign of a zero is lost.
 ///
-/// What `f64::round_ties_even` does, which is a slow call where the program may not assume SSE4.1: an
-/// f64 from 2^52 on has no bits after the point, so adding it rounds, and taking it away is exact.
+/// `f64::round_ties_even` does the same, but is a slow call if the program may not assume SSE4.1. An f64 from
+/// 2^52 on has no bits after the point, so adding 2^52 rounds, and subtracting it is exact.
 #[inline(always)]
 pub(super) fn round(value: f64) -> f64 {
     const WHOLE: f64 = 4_503_599_627_370_496.0; // 2^52
@@ -172,8 +173,8 @@ pub(super) fn round(value: f64) -> f64 {
 
 /// A 64-bit magnitude as an f64 that rounds to the same f16, bf16 or f32 as the magnitude itself.
 ///
-/// The lowest 11 bits of a large one become one bit that only says whether anything was there
-/// (round to odd): more than two bits below the last that any of the three keeps.
+/// If it is large, its lowest 11 bits are replaced by one bit that is set if any of them was (round to odd).
+/// These bits are more than two below the last bit that any of the three types keeps.
 #[inline(always)]
 pub(super) fn sticky_f64(magnitude: u64) -> f64 {
     let low = magnitude & 0x7FF;
@@ -181,19 +182,19 @@ pub(super) fn sticky_f64(magnitude: u64) -> f64 {
     (if magnitude >> 53 == 0 { magnitude } else { jammed }) as f64
 }
 
-/// The value of every code, as f32 bits: each one is exact.
+/// The value of every code as f32 bits. All of them are exact.
 type CodeValues = [f32; 256];
 
-/// OCP E4M3: no infinity, NaN is all ones.
+/// OCP E4M3: it has no infinity; all ones are NaN.
 static E4M3FN: CodeValues = table(3, 7, Special::AllOnes);
 /// OCP E5M2: infinity and NaN as in IEEE 754.
 static E5M2: CodeValues = table(2, 15, Special::Ieee);
-/// E4M3 with the one NaN where negative zero would be.
+/// E4M3 with its only NaN in place of negative zero.
 static E4M3FNUZ: CodeValues = table(3, 8, Special::NegativeZero);
-/// E5M2 with the one NaN where negative zero would be.
+/// E5M2 with its only NaN in place of negative zero.
 static E5M2FNUZ: CodeValues = table(2, 16, Special::NegativeZero);
 
-/// OCP E8M0: a power of two. 0 is the smallest one, which is subnormal, and 255 is NaN.
+/// OCP E8M0: a power of two. Code 0 is the smallest one, which is subnormal as f32, and 255 is NaN.
 static E8M0: CodeValues = powers_of_two();
 
 /// The table of a logical type, if it is an 8-bit float.
@@ -211,9 +212,9 @@ pub(super) fn float8_values(logical: Option<Logical>) -> Option<&'static CodeVal
 /// Which codes are not numbers.
 #[derive(Clone, Copy)]
 enum Special {
-    /// The largest exponent is infinity and NaN.
+    /// The largest exponent means infinity or NaN.
     Ieee,
-    /// All bits but the sign set is NaN.
+    /// All bits except the sign set mean NaN.
     AllOnes,
     /// Only 0x80 is NaN; there is no negative zero.
     NegativeZero,
@@ -244,7 +245,7 @@ const fn powers_of_two() -> CodeValues {
     table
 }
 
-/// One code as f32 bits.
+/// The value of a code as f32 bits.
 const fn bits(code: u32, mantissa_bits: u32, bias: u32, special: Special) -> u32 {
     const QUIET: u32 = 0x7FC0_0000;
     let magnitude = code & 0x7F;
@@ -265,7 +266,7 @@ const fn bits(code: u32, mantissa_bits: u32, bias: u32, special: Special) -> u32
         return sign;
     }
     if exponent == 0 {
-        // Subnormal here, normal in an f32: shift the leading one to its place.
+        // The code is subnormal, but normal as f32: shift the leading one to its place.
         let shift = mantissa.leading_zeros() - (31 - mantissa_bits);
         let fraction = mantissa << (shift + 23 - mantissa_bits) & 0x007F_FFFF;
         return sign | (127 + 1 - bias - shift) << 23 | fraction;

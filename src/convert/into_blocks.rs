@@ -1,4 +1,4 @@
-//! Floats become blocks, a piece at a time.
+//! Converts floats to blocks, piece by piece.
 
 use super::blocks::{self, BlockType, Quantize};
 use super::{convert_all, float};
@@ -6,14 +6,14 @@ use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::simd::as_bytes_mut;
 
-/// Numbers that are quantized at a time: 8 KiB of f32. They are whole blocks of every type.
+/// How many numbers are quantized at a time: 8 KiB of f32. It is a multiple of the block size of every type.
 const PIECE_ELEMENTS: usize = 2048;
 
-/// A scale of such numbers fits in an f16, whatever the type: apart from rounding, no scale is larger than
-/// all numbers of its block.
+/// The scale of such numbers fits in an f16, whatever the type: apart from rounding, a scale is not larger
+/// than the largest number of its block.
 const SURELY_FITS: f32 = 32_768.0;
 
-/// Refuses a type that floats are not quantized to.
+/// Fails if floats cannot be quantized to this type.
 pub fn check_quantizes_to(to: Logical) -> Result<()> {
     quantizer(to).map(drop)
 }
@@ -30,30 +30,30 @@ fn quantizer(to: Logical) -> Result<(&'static BlockType, Quantize)> {
     })
 }
 
-/// Takes floats and gives blocks. It holds numbers that are not a whole block yet.
+/// Takes floats and returns blocks. Keeps numbers that are not a whole block yet.
 pub struct IntoBlocks {
     from: (Dtype, Option<Logical>),
     to: Logical,
     blocks: &'static BlockType,
     quantize: Quantize,
     numbers: [f32; PIECE_ELEMENTS],
-    /// How many of the numbers are there.
+    /// How many of the numbers are in use.
     filled: usize,
-    /// How many elements were before these.
+    /// How many elements came before these.
     before: u64,
-    /// Only numbers that may not fit are quantized, and nothing is given.
+    /// Only quantizes numbers that may not fit, and returns no blocks.
     only_checks: bool,
 }
 
 impl IntoBlocks {
-    /// Of floats, also of 8 bits.
+    /// Quantizes floats, which may have 8 bits.
     pub fn new(from: (Dtype, Option<Logical>), to: Logical, only_checks: bool) -> Result<IntoBlocks> {
         let (blocks, quantize) = quantizer(to)?;
         let (numbers, filled, before) = ([0.0; PIECE_ELEMENTS], 0, 0);
         Ok(IntoBlocks { from, to, blocks, quantize, numbers, filled, before, only_checks })
     }
 
-    /// Takes elements, in the host's byte order, and appends the blocks that are whole then.
+    /// Adds elements in the host's byte order. Appends the blocks that are complete.
     pub fn add(&mut self, mut src: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let (dtype, table) = (self.from.0, float::float8_values(self.from.1));
         while !src.is_empty() {

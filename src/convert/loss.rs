@@ -1,28 +1,28 @@
-//! Numbers that a conversion loses: finite ones that become infinite, and those for which an integer type has
-//! no value.
+//! Numbers that a conversion loses: finite numbers that become infinite, and numbers that an integer type
+//! cannot hold.
 
 use super::chunks::{in_chunks, load, CHUNK_ELEMENTS};
 use super::{blocks, float};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Class, Dtype, Logical};
 
-/// What a conversion does to numbers. Rounding is not a loss.
+/// The effect of a conversion on numbers. Rounding is not a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Conversion {
-    /// Finite numbers that become infinite, and numbers for which an integer type has no value.
+    /// How many finite numbers become infinite, or exceed what an integer type can hold.
     pub lost: u64,
-    /// The largest difference between a number and what it becomes, if both are finite.
+    /// The largest difference between a number and its converted value, if both are finite.
     pub largest_absolute: f64,
-    /// The largest such difference, divided by the number. Zeros are left out.
+    /// The largest such difference divided by the number, except for zeros.
     pub largest_relative: f64,
 }
 
-/// Whether a type has floats.
+/// Whether a dtype is a float type.
 pub(super) fn is_float(dtype: Dtype) -> bool {
     matches!(dtype.class(), Class::Float | Class::Bfloat)
 }
 
-/// The smallest and the largest value of an integer type, also of bool.
+/// The smallest and largest value of an integer type, or of bool.
 fn range(dtype: Dtype) -> Option<(i128, i128)> {
     let (min, max): (i128, i128) = match dtype {
         Dtype::I64 => (i64::MIN.into(), i64::MAX.into()),
@@ -39,7 +39,8 @@ fn range(dtype: Dtype) -> Option<(i128, i128)> {
     Some((min, max))
 }
 
-/// Whether `to` cannot hold some number of `from`. To bool, every number is 0 or 1, so that none is lost.
+/// Whether `to` cannot hold some numbers of `from`. A conversion to bool loses none, because every number
+/// becomes 0 or 1.
 pub(crate) fn may_lose(from: (Dtype, Option<Logical>), to: Dtype) -> bool {
     let logical = from.1;
     let is_f8 = super::float::float8_values(logical).is_some();
@@ -48,7 +49,7 @@ pub(crate) fn may_lose(from: (Dtype, Option<Logical>), to: Dtype) -> bool {
         _ if to == Dtype::Bool => false,
         (None, Some(_)) => true,
         (Some((min, max)), Some(to)) => min < to.0 || max > to.1,
-        // The largest f16 is 65504; from 65520 on, rounding gives infinity.
+        // The largest f16 is 65504. From 65520 on, rounding gives infinity.
         (Some((_, max)), None) => to == Dtype::F16 && max >= 65_520,
         (None, None) if is_f8 => to == Dtype::F16 && logical == Some(Logical::F8E8m0),
         (None, None) => match from {
@@ -60,7 +61,7 @@ pub(crate) fn may_lose(from: (Dtype, Option<Logical>), to: Dtype) -> bool {
     }
 }
 
-/// Refuses a conversion that lost numbers, unless that is allowed.
+/// Fails if a conversion lost numbers, unless `lossy` allows it.
 pub(crate) fn refuse_loss(lost: u64, to: Dtype, lossy: bool) -> Result<()> {
     let (numbers, name) = (if lost == 1 { "number" } else { "numbers" }, to.name());
     match is_float(to) {
@@ -70,7 +71,7 @@ pub(crate) fn refuse_loss(lost: u64, to: Dtype, lossy: bool) -> Result<()> {
     }
 }
 
-/// How many numbers of `src` are lost in `dst`.
+/// How many numbers of `src` were lost in `dst`.
 pub(super) fn count(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, dst: &[u8]) -> u64 {
     let Some((min, max)) = range(to) else {
         return match has_infinity(dst, to) {
@@ -89,7 +90,7 @@ pub(super) fn count(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dty
             each_chunk(src, from, Dtype::U64, u64::from_ne_bytes, |x: u64| x > most)
         }
         _ => {
-            // Both bounds are powers of two, or 0, and exact.
+            // Both bounds are powers of two or 0, and therefore exact.
             let (min, above) = (min as f64, max.saturating_add(1) as f64);
             let is_held = |x: f64| (min..above).contains(&float::round(x));
             let mut lost = 0u64;
@@ -101,7 +102,7 @@ pub(super) fn count(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dty
     }
 }
 
-/// Whether any float is infinite: a loop that becomes vector code.
+/// Whether any float is infinite. The loop becomes vector code.
 fn has_infinity(dst: &[u8], dtype: Dtype) -> bool {
     #[inline(always)]
     fn any<const N: usize>(bytes: &[u8], is_infinite: impl Fn([u8; N]) -> bool) -> bool {
@@ -116,7 +117,7 @@ fn has_infinity(dst: &[u8], dtype: Dtype) -> bool {
     }
 }
 
-/// Counts integers, widened to 8 bytes, that are lost.
+/// Counts lost integers, after widening to 8 bytes.
 fn each_chunk<T: Copy + Default>(
     src: &[u8],
     from: Dtype,
@@ -137,7 +138,7 @@ fn each_chunk<T: Copy + Default>(
     lost
 }
 
-/// Gives `body` elements as f64, some at a time.
+/// Calls `body` with elements as f64, some at a time.
 fn floats(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, body: &mut dyn FnMut(&[f64])) {
     let (mut bytes, mut numbers) = ([0u8; CHUNK_ELEMENTS * 8], [0f64; CHUNK_ELEMENTS]);
     for src in src.chunks(from.size().saturating_mul(CHUNK_ELEMENTS)) {
@@ -149,7 +150,7 @@ fn floats(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, body: &mut dyn Fn
     }
 }
 
-/// Sums what `each` gives for a number and what it became.
+/// Sums the results of `each` for a number and its converted value.
 fn pairs(
     src: &[u8],
     from: Dtype,
@@ -170,7 +171,7 @@ fn pairs(
 }
 
 impl Conversion {
-    /// Adds elements and their converted values; `lost` of them lost their number.
+    /// Adds elements and their converted values. `lost` of them were lost.
     pub(crate) fn add(
         &mut self,
         src: &[u8],
@@ -190,7 +191,7 @@ impl Conversion {
         }
     }
 
-    /// Compares numbers with what they became.
+    /// Compares numbers with their converted values.
     fn compare(
         &mut self,
         src: &[u8],

@@ -1,4 +1,4 @@
-//! Elements of one type to elements of another.
+//! Converts elements of one type to another.
 
 #![cfg_attr(
     not(test),
@@ -31,17 +31,17 @@ use half::slice::HalfFloatSliceExt;
 pub use loss::Conversion;
 pub(crate) use loss::{may_lose, refuse_loss};
 
-/// Elements that are converted before they are looked at for losses: at most 16 KiB of f64 and as much of the
-/// result.
+/// How many elements are converted before they are checked for losses: at most 16 KiB of f64, and as much of
+/// the result.
 const PIECE_ELEMENTS: usize = 2048;
 
-/// A result of this size or more would evict everything from the caches, and little of it would stay: it is
-/// written around them where that can be.
+/// A result of at least this size would replace everything in the caches, and little of it would stay there.
+/// So it is written around the caches if that is possible.
 const MIN_NONTEMPORAL: u64 = 16 << 20;
 
-/// Bytes that `src_len` bytes of `from` have as elements of `to`.
+/// The size of `src_len` bytes of `from` after conversion to `to`.
 ///
-/// A complex element gives two, its real and its imaginary part.
+/// A complex element becomes two elements: its real and its imaginary part.
 pub(crate) fn converted_size(src_len: u64, from: (Dtype, Option<Logical>), to: Dtype) -> Result<u64> {
     let (dtype, logical) = from;
     if let Some(logical) = logical.filter(|logical| logical.dtype() != dtype) {
@@ -75,33 +75,32 @@ pub(crate) fn converted_size(src_len: u64, from: (Dtype, Option<Logical>), to: D
     })
 }
 
-/// The name of what elements are.
+/// The name of the elements' type.
 fn name_of((dtype, logical): (Dtype, Option<Logical>)) -> &'static str {
     logical.map_or(dtype.name(), Logical::name)
 }
 
-/// Bytes of one element.
+/// The size of an element in bytes.
 fn size(dtype: Dtype) -> u64 {
     u64::try_from(dtype.size()).unwrap_or(u64::MAX)
 }
 
 /// Converts elements.
 ///
-/// To a floating-point type: the nearest value, ties to the one whose last bit is even, rounded once
-/// from the exact value; what is too large becomes infinity with its sign; NaN stays NaN (quiet, its
-/// sign kept). To an integer type: a floating-point value is rounded to the nearest integer, ties to
-/// even; what the type cannot hold becomes its smallest or largest value; NaN becomes 0. To bool: 0
-/// (and -0.0) becomes 0, everything else, NaN too, becomes 1. From bool: a byte that is not 0 is 1.
-/// The 8-bit floating-point types are read by their definitions. A complex element is two elements,
-/// real and imaginary part, in the result as well. Elements that have the wanted type already are
-/// copied bit by bit; bool is brought to 0 and 1. Elements of block types are the f32 that [`blocks`] gives,
-/// and are converted from there.
+/// To a float type: the nearest value, ties to even, rounded once from the exact value. A number that is too
+/// large becomes infinity with its sign. NaN stays NaN (quiet, with its sign). To an integer type: a float is
+/// rounded to the nearest integer, ties to even. A number that the type cannot hold becomes its smallest or
+/// largest value; NaN becomes 0. To bool: 0 and -0.0 become 0, everything else, including NaN, becomes 1.
+/// From bool: every byte other than 0 is 1. The 8-bit float types are read by their definitions. A complex
+/// element becomes two elements, its real and imaginary part. Elements that already have the wanted type are
+/// copied bit by bit, except that bools become 0 or 1. Elements of block types are first decoded to f32 by
+/// [`blocks`].
 ///
-/// Both sides are in the host's byte order and need no alignment; `dst` has exactly the size that
-/// [`converted_size`] gives. They may be pieces of a conversion that writes `total` bytes in all.
+/// Source and result are in the host's byte order and need no alignment. `dst` has exactly the size that
+/// [`converted_size`] returns. They may be pieces of a conversion that writes `total` bytes in all.
 ///
-/// Returns how many numbers are lost: finite ones that became infinite, and those for which an integer type
-/// has no value. See [`refuse_loss`].
+/// Returns how many numbers are lost: finite numbers that become infinite, and numbers that an integer type
+/// cannot hold. See [`refuse_loss`].
 pub(crate) fn convert(
     src: &[u8],
     from: (Dtype, Option<Logical>),
@@ -140,14 +139,14 @@ pub(crate) fn convert(
     Ok(lost)
 }
 
-/// Converts elements that are not in blocks, whose sizes were checked. Returns how many numbers are lost.
+/// Converts elements that are not in blocks. Their sizes were checked. Returns how many numbers are lost.
 fn convert_counted(src: &[u8], from: (Dtype, Option<Logical>), to: Dtype, dst: &mut [u8], total: u64) -> u64 {
     let table = float::float8_values(from.1);
     if !may_lose(from, to) {
         convert_all(src, from.0, table, to, dst, total);
         return 0;
     }
-    // In pieces that are still in the first cache when they are looked at.
+    // In pieces that are still in the L1 cache when they are checked.
     let mut lost = 0u64;
     let sizes = [from.0.size(), to.size()].map(|size| size.saturating_mul(PIECE_ELEMENTS));
     for (src, dst) in src.chunks(sizes[0]).zip(dst.chunks_mut(sizes[1])) {
@@ -159,8 +158,8 @@ fn convert_counted(src: &[u8], from: (Dtype, Option<Logical>), to: Dtype, dst: &
 
 /// Converts elements whose sizes were checked.
 fn convert_all(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, dst: &mut [u8], total: u64) {
-    // The fast paths, which loading a model takes, are one tight loop each. Through f32 there is one rounding
-    // only, because all that f16, bf16 and the 8-bit types hold is exact in it.
+    // The fast paths that loading a model uses are one tight loop each. Through f32 there is only one
+    // rounding, because f32 can hold every f16, bf16 and 8-bit float exactly.
     let (f16, bf16) =
         (|b| float::f16_to_f32(u16::from_ne_bytes(b)), |b| float::bf16_to_f32(u16::from_ne_bytes(b)));
     let (to_f16, to_bf16) = (|x| float::f32_to_f16(x).to_ne_bytes(), |x| float::f32_to_bf16(x).to_ne_bytes());
@@ -185,12 +184,12 @@ fn convert_all(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, d
     }
 }
 
-/// What is left behind `done` bytes of f32 that were narrowed to half as many.
+/// What is left after `done` bytes of f32 were narrowed to half as many.
 fn behind<'b>(done: usize, src: &'b [u8], dst: &'b mut [u8]) -> (&'b [u8], &'b mut [u8]) {
     (src.get(done..).unwrap_or_default(), dst.get_mut(done / 2..).unwrap_or_default())
 }
 
-/// Converts element by element, sizes known to the compiler.
+/// Converts element by element. The compiler knows their sizes.
 #[inline(always)]
 fn each<const M: usize, const N: usize>(src: &[u8], dst: &mut [u8], convert: impl Fn([u8; M]) -> [u8; N]) {
     for (from, to) in src.chunks_exact(M).zip(dst.chunks_exact_mut(N)) {
@@ -200,7 +199,7 @@ fn each<const M: usize, const N: usize>(src: &[u8], dst: &mut [u8], convert: imp
     }
 }
 
-/// 16-bit floats to f32, by the processor's own instructions where it has them.
+/// 16-bit floats to f32, with the processor's own instructions if it has them.
 fn wider(kind: Half, src: &[u8], dst: &mut [u8], total: u64) {
     let past_cache = total >= MIN_NONTEMPORAL;
     // Elements before the first address from which the result can be written around the caches.
@@ -214,8 +213,8 @@ fn wider(kind: Half, src: &[u8], dst: &mut [u8], total: u64) {
     wider_each(kind, src, dst.get_mut(done.saturating_mul(2)..).unwrap_or_default());
 }
 
-/// 16-bit floats to f32 on any processor. Widening is exact, so `half` may do it; a NaN becomes quiet and
-/// keeps its sign and payload there, too.
+/// 16-bit floats to f32 on any processor. Widening is exact, so `half` can be used. A NaN becomes quiet and
+/// keeps its sign and payload here, too.
 fn wider_each(kind: Half, src: &[u8], dst: &mut [u8]) {
     if kind == Half::Bf16 {
         return each(src, dst, |b| float::bf16_to_f32(u16::from_ne_bytes(b)).to_ne_bytes());

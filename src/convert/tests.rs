@@ -1,16 +1,16 @@
-//! Conversions against values worked out from the definitions: f8 and 16-bit codes all of them, the
-//! narrowing ones at and around every midpoint.
+//! Conversions compared with values from the definitions: all 8-bit and 16-bit codes for widening, and
+//! numbers at and around every midpoint for narrowing.
 
 use super::*;
 use Dtype::{Bf16, Bool, F16, F32, F64, I16, I32, I64, I8, U16, U32, U64, U8};
 
-/// All of a conversion at once.
+/// A whole conversion at once.
 fn convert(src: &[u8], from: (Dtype, Option<Logical>), to: Dtype, dst: &mut [u8]) -> Result<()> {
     let all = dst.len() as u64;
     super::convert(src, from, to, dst, all).map(drop)
 }
 
-/// One element through `convert`.
+/// Converts a single element.
 fn one<const M: usize, const N: usize>(from: Dtype, bytes: [u8; M], to: Dtype) -> [u8; N] {
     let mut out = [0xA5; N];
     convert(&bytes, (from, None), to, &mut out).unwrap();
@@ -41,7 +41,7 @@ fn sixteen_to_f64(code: u16, from: Dtype) -> f64 {
     f64::from_ne_bytes(one(from, code.to_ne_bytes(), F64))
 }
 
-/// How many numbers are lost, by the definition: each number is looked at by itself.
+/// Counts lost numbers by definition, each number separately.
 #[test]
 fn lost_numbers_are_counted_wherever_they_are() {
     let max = f64::from(f32::MAX);
@@ -117,7 +117,8 @@ fn lost_integers_are_those_without_the_same_value() {
     assert_eq!(lost(Bool, &[0, 1, 7], U8), 0);
 }
 
-/// The numbers beside a positive f32 or f64. (`next_up` of std is younger than the oldest Rust we take.)
+/// The neighbours of a positive f32 or f64. (`next_up` of the standard library is newer than the oldest
+/// supported Rust.)
 trait Neighbour: Sized {
     fn step(self, by: i64) -> Self;
 }
@@ -142,7 +143,7 @@ fn next_down<T: Neighbour>(x: T) -> T {
     x.step(-1)
 }
 
-/// The value of a finite positive code by definition; the code of infinity as the next power of two.
+/// The value of a finite positive code by definition. The code of infinity gives the next power of two.
 fn defined(code: u16, mantissa: i32, bias: i32) -> f64 {
     let exponent = i32::from(code >> mantissa);
     let fraction = f64::from(code & ((1 << mantissa) - 1)) / f64::from(1 << mantissa);
@@ -219,7 +220,7 @@ fn f8_every_code() {
     assert_eq!(value(Logical::F8E5m2fnuz, 0x01), 2f32.powi(-17));
 }
 
-/// Every 16-bit code widens to its definition, and comes back as it was.
+/// Every 16-bit code widens to its definition, and narrows back to the same code.
 #[test]
 fn sixteen_bits_every_code() {
     for dtype in [F16, Bf16] {
@@ -250,7 +251,8 @@ fn sixteen_bits_every_code() {
     }
 }
 
-/// At, just below and just above every midpoint, from f64 and f32: where two roundings go wrong.
+/// At, just below and just above every midpoint, from f64 and f32: numbers for which two roundings give a
+/// wrong result.
 #[test]
 fn every_midpoint_rounds_once() {
     for dtype in [F16, Bf16] {
@@ -288,8 +290,8 @@ fn every_midpoint_rounds_once() {
     }
 }
 
-/// Every code of both 16-bit floats in rows, wherever they begin, however many are left over, and whether
-/// they are written through the caches or not, is what one alone is; and nothing beside them is touched.
+/// Every code of both 16-bit floats in rows. They give the same as single elements, for any start, for any
+/// rest, with and without the caches, and nothing outside the row changes.
 #[test]
 fn rows_of_16_bit_floats_are_widened_as_each_alone() {
     let codes: Vec<u16> = (0..=u16::MAX).collect();
@@ -319,14 +321,14 @@ fn rows_of_16_bit_floats_are_widened_as_each_alone() {
     }
 }
 
-/// The fast path from f32 gives what the slow one through f64 gives.
+/// The fast path from f32 gives the same as the slow path through f64.
 fn fast_equals_exact(bits: u32) {
     let x = f32::from_bits(bits);
     assert_eq!(float::f32_to_f16(x), float::f64_to_f16(float::f32_to_f64(x)), "f16 {bits:#010x}");
     assert_eq!(float::f32_to_bf16(x), float::f64_to_bf16(float::f32_to_f64(x)), "bf16 {bits:#010x}");
 }
 
-/// Rows of f32, however many, are narrowed as each alone.
+/// Rows of f32 of any length are narrowed like single elements.
 #[test]
 fn rows_of_f32_are_narrowed_as_each_alone() {
     let mut all: Vec<u32> = (0..=u32::MAX).step_by(65_521).collect();
@@ -352,7 +354,7 @@ fn fast_paths_are_exact_on_a_sample() {
     (0..=u32::MAX).step_by(2_053).for_each(fast_equals_exact);
 }
 
-/// Integers that are or are near a midpoint of the 16-bit floats, and f32's.
+/// Integers at or near a midpoint of the 16-bit floats and of f32.
 #[test]
 fn wide_integers_round_once() {
     for dtype in [F16, Bf16] {
@@ -381,7 +383,7 @@ fn wide_integers_round_once() {
     assert_eq!(i64_to_16(i64::MIN, Bf16), 0xDF00);
     assert_eq!(u64_to_16(u64::MAX, Bf16), 0x5F80);
     assert_eq!((i64_to_16(i64::MIN, F16), u64_to_16(u64::MAX, F16)), (0xFC00, 0x7C00));
-    // Through f64 this would first fall on the midpoint 2^62 + 2^38, then on the even 2^62.
+    // Through f64, this would first round to the midpoint 2^62 + 2^38, then to the even 2^62.
     let trap = (1i64 << 62) + (1 << 38) + 1;
     assert_eq!(f32::from_ne_bytes(one(I64, trap.to_ne_bytes(), F32)).to_bits(), 2f32.powi(62).to_bits() + 1);
     assert_eq!(
@@ -429,7 +431,7 @@ fn rounding_to_whole_numbers() {
     assert!(float::round(f64::NAN).is_nan());
 }
 
-/// A number as an element of every type.
+/// A number as an element of each type.
 fn element(dtype: Dtype, x: i64) -> Vec<u8> {
     let float = x as f64;
     match dtype {
@@ -449,7 +451,8 @@ fn element(dtype: Dtype, x: i64) -> Vec<u8> {
     }
 }
 
-/// Small numbers that every type but bool holds, all pairs, lengths around the chunk's, unaligned.
+/// Small numbers that every type but bool can hold, for all pairs of types, with lengths around the chunk
+/// size, unaligned.
 #[test]
 fn every_pair_of_types() {
     for from in Dtype::ALL {
@@ -457,7 +460,7 @@ fn every_pair_of_types() {
             for count in
                 [0, 1, 2, CHUNK_ELEMENTS - 1, CHUNK_ELEMENTS, CHUNK_ELEMENTS + 1, 3 * CHUNK_ELEMENTS + 5]
             {
-                let (mut src, mut want) = (vec![0xFF], vec![0xEE]); // one byte in front: never aligned
+                let (mut src, mut want) = (vec![0xFF], vec![0xEE]); // one byte before them, so never aligned
                 for i in 0..count {
                     let mut x = (i as i64 * 37 + 1) % 128;
                     src.extend(element(from, x));
@@ -552,7 +555,8 @@ fn complex_is_two_parts() {
     convert(&src, from, I16, &mut out).unwrap();
     assert_eq!(out.chunks(2).map(|b| i16::from_ne_bytes([b[0], b[1]])).collect::<Vec<_>>(), [1, -2, 3, 0]);
     assert_eq!(converted_size(16, from, F64).unwrap(), 32);
-    assert_eq!(converted_size(12, from, F64).unwrap_err().rule(), Some(Rule::ElementSize)); // one part and a half
+    // One and a half complex elements.
+    assert_eq!(converted_size(12, from, F64).unwrap_err().rule(), Some(Rule::ElementSize));
     assert_eq!(converted_size(16, (F64, Some(Logical::Complex128)), U8).unwrap(), 2);
 }
 

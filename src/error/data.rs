@@ -1,4 +1,4 @@
-//! Where a failure lies: behind one pointer, so that a `Result` is small on its way through every caller.
+//! The data of an error. It is behind a single pointer, so that a `Result` is small.
 
 use super::rule::{Cause, Rule};
 use std::alloc::{alloc, Layout};
@@ -7,11 +7,11 @@ use std::ptr::NonNull;
 /// What is known of a failure.
 pub(super) struct ErrorData {
     pub(super) cause: Cause,
-    /// The rule as the file's container calls it, where the cause does not say that.
+    /// The container's own rule, if it differs from the rule in the cause.
     pub(super) called: Option<Rule>,
-    /// The number of the operating system's error; 0 if it is not a system error.
+    /// The number of the operating system's error; 0 if it is not one.
     pub(super) os: i32,
-    /// The text names the file and the object.
+    /// Whether the text names the file and the object.
     pub(super) is_named: bool,
     pub(super) text: String,
 }
@@ -43,21 +43,21 @@ static BARE: [ErrorData; 17] = [
     ErrorData::bare(Cause::Internal),
 ];
 
-/// A pointer to one, on the heap or in [`BARE`].
+/// A pointer to the data, on the heap or in [`BARE`].
 pub(super) struct ErrorPointer(NonNull<ErrorData>);
 
-// SAFETY: it is owned like a box, or is a shared reference to constant data.
+// SAFETY: it owns its data like a box, or shares constant data.
 unsafe impl Send for ErrorPointer {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl Sync for ErrorPointer {}
 
 impl ErrorPointer {
     pub(super) fn new(data: ErrorData) -> Self {
-        // SAFETY: a layout of some bytes.
+        // SAFETY: the layout is not empty.
         let memory = unsafe { alloc(Layout::new::<ErrorData>()) }.cast::<ErrorData>();
         match NonNull::new(memory) {
             Some(place) => {
-                // SAFETY: fresh memory of this layout.
+                // SAFETY: the memory is new and has this layout.
                 unsafe { place.write(data) };
                 ErrorPointer(place)
             }
@@ -70,16 +70,16 @@ impl ErrorPointer {
     }
 
     pub(super) fn get(&self) -> &ErrorData {
-        // SAFETY: it lives as long as this, and only `get_mut` changes it.
+        // SAFETY: it lives as long as this pointer, and only `get_mut` changes it.
         unsafe { self.0.as_ref() }
     }
 
-    /// For changes; `None` for an error that could not be allocated.
+    /// The data, for changes; `None` for an error that could not be allocated.
     pub(super) fn get_mut(&mut self) -> Option<&mut ErrorData> {
         let is_bare = BARE.as_ptr_range().contains(&self.0.as_ptr().cast_const());
         match is_bare {
             true => None,
-            // SAFETY: on the heap it is this place's alone.
+            // SAFETY: on the heap, only this pointer refers to it.
             false => Some(unsafe { self.0.as_mut() }),
         }
     }

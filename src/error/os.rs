@@ -1,17 +1,17 @@
 //! Texts of operating system errors, and whether the system rejected a call. The standard library allocates
-//! these texts and ends the process if that fails. The C library returns them in the host's language. So they
-//! are a table here.
+//! these texts and aborts if that fails, and the C library returns them in the user's language. So they are
+//! in a table here.
 
 use std::{fmt, io};
 
-/// An error as `std::io::Error` shows it, "No such file or directory (os error 2)", but without asking for
-/// memory. Messages show such errors by this alone.
+/// An error with the text of `std::io::Error`, "No such file or directory (os error 2)", but without an
+/// allocation. All messages show system errors with this.
 pub(crate) struct SystemText<'e>(pub &'e io::Error);
 
 impl fmt::Display for SystemText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(code) = self.0.raw_os_error() else {
-            return fmt::Display::fmt(self.0, f); // a text that is there already
+            return fmt::Display::fmt(self.0, f); // the text exists already
         };
         match text(code) {
             Some(text) => write!(f, "{text} (os error {code})"),
@@ -20,7 +20,7 @@ impl fmt::Display for SystemText<'_> {
     }
 }
 
-/// What calls on files, mappings, memory and threads fail with.
+/// The errors of calls for files, mappings, memory and threads.
 #[cfg(unix)]
 fn text(code: i32) -> Option<&'static str> {
     Some(match code {
@@ -103,7 +103,7 @@ fn of_linux(_code: i32) -> Option<&'static str> {
     None
 }
 
-/// The text of an error of Windows, in English, if the standard library has no kind for it.
+/// The English text of a Windows error for which the standard library has no kind.
 #[cfg(windows)]
 fn text(code: i32) -> Option<&'static str> {
     use windows_sys::Win32::Foundation as w;
@@ -138,14 +138,14 @@ fn text(code: i32) -> Option<&'static str> {
     })
 }
 
-/// The kind of the error says enough.
+/// The kind of the error is enough here.
 #[cfg(not(any(unix, windows)))]
 fn text(_code: i32) -> Option<&'static str> {
     None
 }
 
-/// Whether the system refused a call as such: because of a filter of system calls, a policy, or a kernel or
-/// file system that does not have it. The caller then tries another call, if there is one.
+/// Whether the system refused the call itself, because of a filter of system calls, a policy, or a kernel or
+/// file system that does not support it. The caller then tries another call, if there is one.
 #[cfg(unix)]
 pub(crate) fn is_refusal(error: &std::io::Error) -> bool {
     const REFUSALS: [libc::c_int; 6] =
@@ -153,8 +153,8 @@ pub(crate) fn is_refusal(error: &std::io::Error) -> bool {
     error.raw_os_error().is_some_and(|number| REFUSALS.contains(&number))
 }
 
-/// Whether the system refused a call as such. Not ERROR_INVALID_FUNCTION, which says that a handle is not a
-/// file's.
+/// Whether the system refused the call itself. ERROR_INVALID_FUNCTION is not included: it means that a handle
+/// is not a file's.
 #[cfg(windows)]
 pub(crate) fn is_refusal(error: &std::io::Error) -> bool {
     use windows_sys::Win32::Foundation::{
@@ -164,7 +164,7 @@ pub(crate) fn is_refusal(error: &std::io::Error) -> bool {
     error.raw_os_error().is_some_and(|number| REFUSALS.contains(&(number as u32)))
 }
 
-/// Here no such thing is known.
+/// No such errors are known here.
 #[cfg(not(any(unix, windows)))]
 pub(crate) fn is_refusal(_error: &std::io::Error) -> bool {
     false
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn every_text_is_that_of_the_c_library() {
         let mut known = 0;
-        // The texts of glibc; musl has shorter ones.
+        // These are the texts of glibc; musl has shorter ones.
         let has_these_texts =
             io::Error::from_raw_os_error(libc::EIO).to_string().starts_with("Input/output error ");
         for code in 0..200 {

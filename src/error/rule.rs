@@ -1,12 +1,12 @@
-//! Why an operation failed: a cause, or one of the rules of the format, each with the name that the corpus of
-//! invalid files and C programs know it by.
+//! Why an operation failed: a cause, or a rule of the format. The corpus of invalid files and C programs use
+//! the rules' names.
 
 use std::ffi::CStr;
 
 /// Declares the rules with their names.
 macro_rules! rules {
     ($($rule:ident $name:literal,)+) => {
-        /// A rule of the format that a file breaks. One variant per rule; the corpus names them the same.
+        /// A rule of the format that a file breaks. Each rule is a variant; the corpus uses the same names.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         #[allow(missing_docs)] // each name says its rule
@@ -18,7 +18,7 @@ macro_rules! rules {
             /// Every rule.
             pub const ALL: &'static [Rule] = &[$(Rule::$rule),+];
 
-            /// Its short name, "range-manifest": stable, for programs.
+            /// Its short name, such as "range-manifest". It never changes, so programs may use it.
             pub fn name(self) -> &'static CStr {
                 match self {
                     $(Rule::$rule => $name,)+
@@ -127,7 +127,7 @@ rules! {
     TorchArchive c"torch-archive",
     EncodingCorrupt c"encoding-corrupt",
     EncodingLength c"encoding-length",
-    // The rules of zTensor 2, by the names of its reference implementation.
+    // The rules of zTensor 2, with the names of its reference implementation.
     Zt2FileTooSmall c"FileTooSmall",
     Zt2HeaderMagic c"HeaderMagic",
     Zt2FooterMagic c"FooterMagic",
@@ -159,43 +159,43 @@ rules! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The caller passed something that no file could make right.
+    /// An argument is invalid whatever the file.
     InvalidArgument,
-    /// The operating system, or a caller's callback, failed.
+    /// The operating system or a callback of the caller failed.
     Io,
-    /// There is nothing at the path.
+    /// Nothing exists at the path.
     NoFile,
-    /// No such object, component or attribute.
+    /// The object, component or attribute does not exist.
     NotFound,
     /// The content is not in a format that the library reads.
     NotZtensor,
     /// The file breaks this rule of the format.
     Broken(Rule),
-    /// The bytes do not have the digest that the manifest gives.
+    /// The bytes do not match the digest in the manifest.
     DigestMismatch,
-    /// Well-formed, but this version cannot do it.
+    /// This version does not support it.
     Unsupported,
-    /// A stated limit would be passed.
+    /// It would exceed a limit.
     Limit,
     /// The caller's memory has the wrong size.
     BufferSize,
-    /// These bytes cannot be lent as they are.
+    /// These bytes cannot be borrowed.
     NotMappable,
-    /// A call out of order.
+    /// The call is out of order.
     State,
-    /// The name is taken.
+    /// The name exists already.
     Exists,
-    /// The caller's callback asked to stop.
+    /// A callback of the caller asked to stop.
     Cancelled,
-    /// What was waited for did not happen in the time that the caller gave.
+    /// The timeout passed.
     Timeout,
     /// Another writer holds the lock on the file.
     Busy,
-    /// Memory could not be had.
+    /// Memory could not be allocated.
     OutOfMemory,
     /// A bug of this library.
     Internal,
-    /// A function of the caller failed and gave this `zt_status`, which is the caller's to explain.
+    /// A function of the caller failed with this `zt_status`.
     Caller(i32),
 }
 

@@ -1,18 +1,18 @@
-//! How messages are put together: bounded, in memory that is asked for fallibly.
+//! Builds messages of limited length, in memory whose allocation may fail without aborting.
 
 use std::fmt;
 
-/// Longest message that is kept, in bytes. Names in a file may be huge; a line of text is not.
+/// The longest message in bytes. Names in a file may be huge, but a message is one line.
 pub(crate) const MESSAGE_LIMIT: usize = 2048;
-/// Longest detail: the file and the object have room beside it.
+/// The longest detail, so that the file and the object fit, too.
 pub(super) const DETAIL_LIMIT: usize = MESSAGE_LIMIT / 4 * 3;
 
-/// A text of more bytes is shown without its middle: by its first and its last ones.
+/// A longer text is shown without its middle.
 const MAX_SHOWN: usize = 384;
 const SHOWN_FRONT: usize = 256;
 const SHOWN_BACK: usize = 96;
 
-/// What a message shows of a text, and whether its middle is left out between the two.
+/// The parts of a text that a message shows: all of it, or its first and last bytes.
 fn shown(text: &str) -> (&str, Option<&str>) {
     if text.len() <= MAX_SHOWN {
         return (text, None);
@@ -22,14 +22,14 @@ fn shown(text: &str) -> (&str, Option<&str>) {
     (front, text.get(back..))
 }
 
-/// The end of the last character that ends at `at` or before.
+/// The last character boundary at or before `at`.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// Appends what fits of a text into `limit` bytes; whether memory for that could be had.
+/// Appends as much of a text as fits into `limit` bytes. Returns whether memory could be allocated.
 pub(super) fn push_bounded(to: &mut String, text: &str, limit: usize) -> bool {
-    /// Most messages are shorter: they have memory at once or not at all, and are not cut after a word.
+    /// Most messages are shorter. They allocate once, so they are not cut in the middle by a later failure.
     const USUAL: usize = 160;
     let fits = boundary(text, limit.saturating_sub(to.len()));
     let text = text.get(..fits).unwrap_or_default();
@@ -40,8 +40,8 @@ pub(super) fn push_bounded(to: &mut String, text: &str, limit: usize) -> bool {
     has_memory
 }
 
-/// Formats into memory that is asked for fallibly, at most `limit` bytes; as far as it came where memory is
-/// short. Long texts are shown without their middle, so that what is said of them is there.
+/// Formats at most `limit` bytes to memory whose allocation may fail without aborting; without memory, the
+/// text is cut. Long texts are shown without their middle, so that the words after them fit.
 pub(super) fn bounded_text(
     arguments: fmt::Arguments<'_>,
     limit: usize,
@@ -72,26 +72,26 @@ pub(super) fn bounded_text(
         }
     }
     let mut bounded = Bounded { text: String::new(), limit, is_refused: false };
-    let _ = fmt::Write::write_fmt(&mut bounded, arguments); // a cut message is still a message
+    let _ = fmt::Write::write_fmt(&mut bounded, arguments); // a cut message is better than none
     match bounded.is_refused {
         false => Ok(bounded.text),
         true => Err(bounded.text),
     }
 }
 
-/// Bytes of a file that ought to be text, as a message shows them: escaped, bytes that are no UTF-8 as
-/// `\xff`, and long ones without their middle.
+/// Bytes of a file that should be text, in a message: escaped, invalid UTF-8 as `\xff`, and long ones without
+/// their middle.
 pub(crate) struct Quoted<'b>(pub &'b [u8]);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// A byte may take six in the message: two names have room in one.
+        /// A byte may take six bytes in the message. Two names fit in one message.
         const FRONT: usize = 96;
         const BACK: usize = 48;
         f.write_str("\"")?;
         match (self.0.get(..FRONT), self.0.len().checked_sub(BACK)) {
             (Some(front), Some(back)) if back > FRONT => {
-                // A character that is cut is left out whole.
+                // A character that would be cut is left out.
                 let (front, back) = (up_to_character(front), self.0.get(back..).unwrap_or_default());
                 escape(front, f)?;
                 f.write_str("...")?;
@@ -116,7 +116,7 @@ fn escape(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// Without the first bytes of a character at the end.
+/// The bytes without an incomplete character at the end.
 fn up_to_character(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
         Err(e) if e.error_len().is_none() => bytes.get(..e.valid_up_to()).unwrap_or_default(),
@@ -124,7 +124,7 @@ fn up_to_character(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// Without the last bytes of a character at the beginning.
+/// The bytes without an incomplete character at the start.
 fn from_character(bytes: &[u8]) -> &[u8] {
     let inside = bytes.iter().take(3).take_while(|byte| (0x80..0xc0).contains(*byte)).count();
     bytes.get(inside..).unwrap_or_default()

@@ -1,5 +1,5 @@
-//! Blocks and pages: how large a page is, whether reads and writes can go past the page cache, their
-//! alignment, a second handle for them, and space that is allocated ahead.
+//! Blocks and pages: the size of a page, whether a file supports direct reads and writes and their alignment,
+//! a second handle for them, and allocating space ahead.
 
 #[cfg(target_vendor = "apple")]
 mod apple;
@@ -16,32 +16,32 @@ use std::ops::Range;
 #[cfg(windows)]
 use windows as platform;
 
-/// Bytes of a page of the usual processors; as a block they satisfy every device that Linux drives today.
+/// The page size of common processors. As a block size, it suits every device that Linux supports.
 pub(crate) const PAGE: usize = 4096;
 
-/// What reads and writes past the page cache have to be multiples of; powers of two.
+/// Direct reads and writes have to be multiples of these powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alignment {
-    /// What the address is a multiple of.
+    /// For the address.
     pub memory: usize,
-    /// What the offset and the length are multiples of.
+    /// For the offset and the length.
     pub offset: u64,
 }
 
-/// Whether a file can be read and written past the page cache.
+/// Whether a file supports direct reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirectAccess {
-    /// With this alignment.
+    /// Yes, with this alignment.
     #[cfg_attr(not(any(target_os = "linux", windows)), expect(dead_code, reason = "others do not say so"))]
     Aligned(Alignment),
-    /// Not at all.
+    /// No.
     No,
-    /// The kernel or the file system does not say.
+    /// The kernel or file system does not report it.
     Unknown,
 }
 
 impl DirectAccess {
-    /// The alignment to try: if it is unknown, one that suits every device; none if there is no direct
+    /// The alignment to try. If it is unknown, one that suits every device; `None` if there is no direct
     /// access.
     pub fn alignment(self) -> Option<Alignment> {
         match self {
@@ -52,14 +52,14 @@ impl DirectAccess {
     }
 }
 
-/// A second handle on a file whose writes go past the page cache.
+/// A second handle on a file, whose writes bypass the page cache.
 pub struct DirectHandle {
     /// The handle.
     pub file: File,
-    /// What the memory of a write has to be a multiple of; a power of two.
+    /// The alignment of memory for a write; a power of two.
     pub memory: usize,
-    /// What its offset and its size have to be a multiple of; a page at least, so that no page has bytes that
-    /// were written in both ways.
+    /// The alignment of its offset and size. It is at least a page, so that no page has bytes that were
+    /// written in both ways.
     pub block: usize,
 }
 
@@ -72,13 +72,13 @@ mod platform {
 
     pub(crate) const SCATTERS: bool = true;
 
-    /// The most pieces of one call (UIO_MAXIOV).
+    /// The most pieces in one call (UIO_MAXIOV).
     const MAX_PIECES: usize = 1024;
 
     pub fn direct_access(file: &File) -> DirectAccess {
-        // SAFETY: an all-zero struct of integers is valid, and the kernel writes no more than it has; the
-        // path is empty and ends with NUL. By number, because the C libraries that this library runs with
-        // need not have the function.
+        // SAFETY: an all-zero struct of integers is valid, and the kernel does not write more than its size;
+        // the path is empty and ends in a NUL. Called by number, because supported C libraries may not have
+        // the function.
         let alignment_mask = unsafe {
             let mut alignment_mask: libc::statx = std::mem::zeroed();
             let (flags, mask) = (libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN);
@@ -104,7 +104,7 @@ mod platform {
     }
 
     pub fn reopen(file: &File, access: Access) -> Result<Option<File>> {
-        // By descriptor, so that it is the same file even if its path now names another.
+        // Uses the descriptor, so it opens the same file even if its path refers to another one now.
         let path = crate::error::try_format(format_args!("/proc/self/fd/{}", file.as_raw_fd()))?;
         let flags = libc::O_DIRECT | libc::O_CLOEXEC | libc::O_NONBLOCK;
         let mut options = OpenOptions::new();
@@ -134,20 +134,21 @@ mod platform {
         use libc::{off_t as offset, preadv};
         let at = offset::try_from(at).map_err(|_| std::io::ErrorKind::InvalidInput)?;
         let count = libc::c_int::try_from(pieces.len().min(MAX_PIECES)).unwrap_or(0);
-        // SAFETY: the standard library promises that its slices for this are the system's `iovec`; each is
-        // memory that may be written, and there are `count` of them.
+        // SAFETY: the standard library guarantees that these slices have the layout of the system's `iovec`.
+        // Each is writable memory, and there are `count` of them.
         let done = unsafe { preadv(file.as_raw_fd(), pieces.as_ptr().cast::<libc::iovec>(), count, at) };
         usize::try_from(done).map_err(|_| std::io::Error::last_os_error())
     }
 
-    /// A device or a file system that does not take such a write, or memory that it cannot be given.
+    /// Whether the error means that the device or file system does not accept such a write, or not from this
+    /// memory.
     pub fn is_refusal(error: &std::io::Error) -> bool {
         const REFUSALS: [libc::c_int; 3] = [libc::EINVAL, libc::EOPNOTSUPP, libc::EFAULT];
         error.raw_os_error().is_some_and(|number| REFUSALS.contains(&number))
     }
 }
 
-/// Platforms without direct access: there is no second handle, so nothing else is called.
+/// Platforms without direct access. There is no second handle, so the other functions are never called.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple", windows)))]
 mod platform {
     use super::{Access, DirectAccess, File, IoSliceMut, Range, Result};
@@ -179,20 +180,19 @@ mod platform {
     }
 }
 
-/// Asks how reads and writes of `file` past the page cache have to be aligned (statx, since Linux 6.1; on
-/// Windows what its storage says).
+/// Returns how direct reads and writes of `file` have to be aligned (statx, since Linux 6.1; on Windows, what
+/// the storage reports).
 pub fn direct_access(file: &File) -> DirectAccess {
     platform::direct_access(file)
 }
 
-/// A second handle on `file` for reading or for writing past the page cache; none where the platform or the
-/// file system has no such thing, an error only for lack of memory.
+/// A second handle on `file` for direct reads or writes; `None` if the platform or file system does not
+/// support it. Only fails for lack of memory.
 pub fn reopen(file: &File, access: Access) -> Result<Option<File>> {
     platform::reopen(file, access)
 }
 
-/// A second handle on `file` for writes past the page cache, where the platform and the file system have
-/// such.
+/// A second handle on `file` for direct writes, if the platform and file system support them.
 pub fn open_direct(file: &File) -> Option<DirectHandle> {
     if cfg!(target_vendor = "apple") {
         return None; // such writes were not measured there
@@ -203,31 +203,31 @@ pub fn open_direct(file: &File) -> Option<DirectHandle> {
     Some(DirectHandle { file, memory, block })
 }
 
-/// Allocates space for `range`, which may lengthen the file. Returns whether it succeeded.
+/// Allocates space for `range`, which may make the file longer. Returns whether that succeeded.
 pub fn allocate(file: &File, range: &Range<u64>) -> bool {
     platform::allocate(file, range)
 }
 
-/// Writes from `bytes` at the file's offset `at`. Returns how many bytes.
+/// Writes from `bytes` at offset `at` of the file. Returns how many bytes were written.
 pub fn write_at(file: &File, bytes: &[u8], at: u64) -> std::io::Result<usize> {
     platform::write_at(file, bytes, at)
 }
 
-/// Whether one call fills many pieces of memory.
+/// Whether one call can fill several pieces of memory.
 pub(crate) const SCATTERS: bool = platform::SCATTERS;
 
-/// Reads from the file's offset `at` into pieces of memory, one after the other. Returns how many bytes. Only
-/// if [`SCATTERS`].
+/// Reads from offset `at` of the file into pieces of memory, one after the other. Returns how many bytes were
+/// read. Only if [`SCATTERS`].
 pub fn read_scattered_at(file: &File, pieces: &mut [IoSliceMut<'_>], at: u64) -> std::io::Result<usize> {
     platform::read_scattered_at(file, pieces, at)
 }
 
-/// Whether a write failed because it went past the page cache.
+/// Whether a write failed because it bypassed the page cache.
 pub fn is_refusal(error: &std::io::Error) -> bool {
     platform::is_refusal(error)
 }
 
-/// Bytes of a page: a power of two. Nobody else asks the system.
+/// The size of a page, a power of two. All code gets it from here.
 pub fn page_size() -> usize {
     #[cfg(test)]
     if let Some(pretended) = pretend::SIZE.get() {
@@ -257,7 +257,7 @@ fn system_page_size() -> usize {
     4096
 }
 
-/// Pages of other sizes than this machine's.
+/// For tests: page sizes of other machines.
 #[cfg(test)]
 pub mod pretend {
     use std::cell::Cell;
@@ -266,7 +266,7 @@ pub mod pretend {
         pub(super) static SIZE: Cell<Option<usize>> = const { Cell::new(None) };
     }
 
-    /// The sizes that processors have.
+    /// The page sizes of supported processors.
     pub const SIZES: [usize; 3] = [4 << 10, 16 << 10, 64 << 10];
 
     /// Runs `test` with pages of each size, on this thread.
@@ -318,7 +318,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let bytes: Vec<u8> = (0..5000_u32).map(|i| (i % 251) as u8).collect();
         assert_eq!(write_at(&file, &bytes, 0).unwrap(), bytes.len());
-        // More pieces than one call takes, empty ones among them, up to the end of the file and past it.
+        // More pieces than one call accepts, including empty ones, up to the end of the file and past it.
         let mut memory = vec![0u8; 4600];
         let mut pieces: Vec<_> = memory.chunks_mut(2).map(IoSliceMut::new).collect();
         pieces.insert(0, IoSliceMut::new(&mut []));

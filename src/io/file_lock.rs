@@ -1,36 +1,36 @@
-//! The lock that a writer holds on the file that it changes. It stops other writers, and no reader.
+//! The lock that a writer holds on the file that it changes. It excludes other writers, but not readers.
 //!
-//! On Unix it is a flock, which belongs to an open file: two handles that are opened separately exclude each
-//! other, also in one process, and duplicates (of a fork, too) share one lock, which ends when the last of
-//! them is closed. On Windows it is a lock on one byte far past the end of any file, as locked bytes cannot
-//! be read there.
+//! On Unix it is a flock, which belongs to an open file. Two handles that were opened separately exclude each
+//! other, in one process, too. Duplicates of a handle (also by fork) share one lock, which ends when the last
+//! of them is closed. On Windows it is a lock on one byte far after the end of any file, because locked bytes
+//! cannot be read there.
 
 use std::fs::File;
 
-/// What became of asking for the lock.
+/// The result of requesting the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
-    /// The caller's handle holds it until it is closed.
+    /// The caller's handle has it until it is closed.
     Held,
-    /// Another handle holds it.
+    /// Another handle has it.
     HeldElsewhere,
     /// The file system has no locks.
     Unavailable,
 }
 
-/// A writer's lock, or a look whether there is one.
+/// A writer's lock, or a check whether there is one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Exclusive,
     Shared,
 }
 
-/// How often the lock is asked for, and the pause between: a reader that looks whether there is a writer
-/// holds it for less.
+/// How often the lock is requested, and the pause in between. A reader that checks for a writer holds it for
+/// less than this time.
 const TRIES: u32 = 4;
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(1);
 
-/// Locks an open file for its only writer. Does not wait for another one.
+/// Locks an open file for a writer. Does not wait for another writer.
 pub fn lock(file: &File) -> std::io::Result<Lock> {
     let mut outcome = platform::lock(file, Kind::Exclusive);
     for _ in 1..TRIES {
@@ -43,7 +43,7 @@ pub fn lock(file: &File) -> std::io::Result<Lock> {
     outcome
 }
 
-/// Whether a writer holds the lock of a file. Nobody else may have a duplicate of the handle.
+/// Whether a writer holds the lock of a file. There must be no duplicates of the handle.
 pub fn is_locked(file: &File) -> bool {
     match platform::lock(file, Kind::Shared) {
         Ok(Lock::Held) => {
@@ -82,8 +82,8 @@ mod platform {
         }
     }
 
-    /// ENOLCK: a server without locks. EBADF: NFS makes a flock one of bytes, which takes a handle for
-    /// writing.
+    /// ENOLCK: the server has no locks. EBADF: NFS turns a flock into a lock of bytes, which needs a handle
+    /// for writing.
     fn has_no_locks(error: &Error) -> bool {
         matches!(error.raw_os_error(), Some(libc::ENOLCK | libc::EBADF))
     }
@@ -106,7 +106,7 @@ mod platform {
     };
     use windows_sys::Win32::System::IO::OVERLAPPED;
 
-    /// The byte that is locked: no file is that long.
+    /// The locked byte. No file is that long.
     fn place() -> OVERLAPPED {
         let mut place = OVERLAPPED::default();
         place.Anonymous.Anonymous.Offset = 0xffff_fffe;
@@ -117,7 +117,7 @@ mod platform {
     pub fn lock(file: &File, kind: Kind) -> std::io::Result<Lock> {
         let exclusive = if kind == Kind::Exclusive { LOCKFILE_EXCLUSIVE_LOCK } else { 0 };
         let (mut place, flags) = (place(), exclusive | LOCKFILE_FAIL_IMMEDIATELY);
-        // SAFETY: a handle that is open, and a place that outlives the call, which does not wait.
+        // SAFETY: the handle is open, and `place` lives longer than the call, which does not wait.
         if unsafe { LockFileEx(file.as_raw_handle(), flags, 0, 1, 0, &raw mut place) } != 0 {
             return Ok(Lock::Held);
         }

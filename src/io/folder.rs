@@ -1,11 +1,11 @@
-//! The names in a folder, in memory that is asked for fallibly.
+//! Lists the names in a folder. Allocations may fail without aborting.
 
 use super::path::SystemPath;
 use crate::error::Result;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Calls `body` with the name of each entry, in no particular order; false if the path is no folder that can
+/// Calls `body` with the name of each entry, in any order. Returns false if the path is not a folder that can
 /// be listed.
 pub fn for_each_name(path: &Path, body: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<bool> {
     platform::for_each_name(&SystemPath::new(path)?, body)
@@ -24,7 +24,7 @@ mod platform {
 
     impl Drop for Folder {
         fn drop(&mut self) {
-            // SAFETY: from opendir, and nobody has it any more.
+            // SAFETY: opendir made it, and nothing uses it any more.
             unsafe { libc::closedir(self.0.as_ptr()) };
         }
     }
@@ -32,14 +32,14 @@ mod platform {
     pub fn for_each_name(path: &SystemPath, body: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<bool> {
         match Folder::open(path)? {
             Some(mut folder) => folder.for_each_name(body).map(|()| true),
-            None => Ok(false), // whoever opens the path says why it cannot be
+            None => Ok(false), // opening the path reports the error
         }
     }
 
     impl Folder {
-        /// None where the path is no folder that can be listed.
+        /// `None` if the path is not a folder that can be listed.
         pub fn open(path: &SystemPath) -> Result<Option<Folder>> {
-            // SAFETY: a NUL-ended string that lives here.
+            // SAFETY: the string is local and ends in a NUL.
             let opened = unsafe { libc::opendir(path.as_ptr()) };
             if let Some(folder) = NonNull::new(opened) {
                 return Ok(Some(Folder(folder)));
@@ -54,19 +54,20 @@ mod platform {
             #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
             use libc::readdir;
             #[cfg(all(target_os = "linux", target_env = "gnu"))]
-            use libc::readdir64 as readdir; // on 32 bits the other one has no room for every number of a file
+            // On 32-bit processors, the other function cannot represent every file number.
+            use libc::readdir64 as readdir;
             loop {
                 clear_os_error();
-                // SAFETY: an open folder that no other thread has.
+                // SAFETY: the folder is open, and no other thread uses it.
                 let entry = unsafe { readdir(self.0.as_ptr()) };
                 let Some(entry) = NonNull::new(entry) else {
-                    // At the end there is no error.
+                    // At the end of the folder, errno is still 0.
                     return match std::io::Error::last_os_error() {
                         e if e.raw_os_error() == Some(0) => Ok(()),
                         e => Err(Error::io("could not list all of it", &e)),
                     };
                 };
-                // SAFETY: an entry, until the next call; its name is NUL-ended.
+                // SAFETY: the entry is valid until the next call; its name ends in a NUL.
                 let name = unsafe { CStr::from_ptr((&raw const (*entry.as_ptr()).d_name).cast()) };
                 body(OsStr::from_bytes(name.to_bytes()))?;
             }
@@ -119,7 +120,7 @@ mod tests {
     use crate::error::Cause;
     use std::os::fd::AsRawFd;
 
-    /// An open folder in whose place there is no folder any more, so that reading it fails.
+    /// The descriptor of an open folder is replaced by a file, so that reading the folder fails.
     #[test]
     fn what_fails_in_the_middle_is_not_the_end() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));

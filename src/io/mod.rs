@@ -1,5 +1,5 @@
-//! Files as the system has them: what reading from them and writing to them share. Everything that is not
-//! portable Rust has a portable fallback beside it.
+//! The system's files: functions that reading and writing share. All code that is not portable Rust has a
+//! portable fallback.
 
 #[allow(unsafe_code)] // asks the system for what the standard library has no call for
 pub(crate) mod blocks;

@@ -1,21 +1,21 @@
-//! Paths, and what the system does with them, in memory that is asked for fallibly: the standard library
-//! copies a long path in memory that it cannot do without.
+//! Paths and system calls with them. Allocations may fail without aborting: the standard library would abort
+//! if it cannot copy a long path.
 
 use crate::error::Result;
 use std::path::{Path, PathBuf};
 
-/// What a file is opened for.
+/// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reading, without waiting for a FIFO's writer.
+    /// For reading, without waiting for the writer of a FIFO.
     Read,
-    /// Writing.
+    /// For writing.
     Write,
-    /// Both.
+    /// For reading and writing.
     ReadWrite,
-    /// Writing a file that is not there yet.
+    /// For writing a file that does not exist yet.
     CreateNew,
-    /// Writing a file that is not there yet and that only its owner may open.
+    /// For writing a file that does not exist yet, and that only its owner may open.
     CreatePrivate,
 }
 
@@ -40,13 +40,13 @@ mod platform {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::PermissionsExt;
 
-    // The functions that handle large files on 32-bit machines, too.
+    // These functions also handle large files on 32-bit machines.
     #[cfg(not(target_env = "gnu"))]
     use libc::open;
     #[cfg(target_env = "gnu")]
     use libc::open64 as open;
 
-    /// A path as the system takes it, NUL-ended.
+    /// A path for the system, with a NUL at the end.
     pub struct SystemPath(Vec<u8>);
 
     /// Repeats a call that a signal interrupted.
@@ -76,7 +76,7 @@ mod platform {
             Ok(SystemPath(text))
         }
 
-        /// The NUL-ended string.
+        /// The string, with a NUL at the end.
         pub fn as_ptr(&self) -> *const c_char {
             self.0.as_ptr().cast()
         }
@@ -90,36 +90,36 @@ mod platform {
                 Access::CreateNew | Access::CreatePrivate => libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL,
             };
             let mode: libc::c_uint = if access == Access::CreatePrivate { 0o600 } else { 0o666 };
-            // SAFETY: a NUL-ended string that lives here.
+            // SAFETY: the string is local and ends in a NUL.
             let fd = uninterrupted(|| unsafe { open(self.as_ptr(), flags | libc::O_CLOEXEC, mode) })?;
-            // SAFETY: just opened, and owned by nobody else.
+            // SAFETY: it was just opened, and nothing else owns it.
             Ok(unsafe { File::from_raw_fd(fd) })
         }
 
         /// Sets its permissions.
         pub fn set_permissions(&self, permissions: &Permissions) -> std::io::Result<()> {
             let mode = permissions.mode() as libc::mode_t;
-            // SAFETY: a NUL-ended string that lives here.
+            // SAFETY: the string is local and ends in a NUL.
             uninterrupted(|| unsafe { libc::chmod(self.as_ptr(), mode & 0o7777) }).map(drop)
         }
 
-        /// As the standard library takes it.
+        /// The path for the standard library.
         pub fn as_path(&self) -> &Path {
             Path::new(OsStr::from_bytes(self.0.strip_suffix(&[0]).unwrap_or_default()))
         }
 
-        /// Gives it another name, also where that is taken.
+        /// Renames the file. Replaces an existing file.
         pub fn rename_to(&self, to: &SystemPath) -> std::io::Result<()> {
-            // SAFETY: NUL-ended strings that live here.
+            // SAFETY: the strings are local and end in a NUL.
             match unsafe { libc::rename(self.as_ptr(), to.as_ptr()) } {
                 0 => Ok(()),
                 _ => Err(Error::last_os_error()),
             }
         }
 
-        /// Gives it another name as well, which may not be taken.
+        /// Gives the file a second name, which must not exist.
         pub fn link_to(&self, to: &SystemPath) -> std::io::Result<()> {
-            // SAFETY: NUL-ended strings that live here.
+            // SAFETY: the strings are local and end in a NUL.
             match unsafe { libc::link(self.as_ptr(), to.as_ptr()) } {
                 0 => Ok(()),
                 _ => Err(Error::last_os_error()),
@@ -128,7 +128,7 @@ mod platform {
 
         /// Removes the file.
         pub fn remove(&self) -> std::io::Result<()> {
-            // SAFETY: a NUL-ended string that lives here.
+            // SAFETY: the string is local and ends in a NUL.
             match unsafe { libc::unlink(self.as_ptr()) } {
                 0 => Ok(()),
                 _ => Err(Error::last_os_error()),
@@ -137,16 +137,16 @@ mod platform {
 
         /// The path of an existing file without symbolic links.
         pub fn resolved(&self) -> std::io::Result<PathBuf> {
-            // SAFETY: a NUL-terminated string that lives here; the result is NULL or memory that the C
-            // library allocates.
+            // SAFETY: the string is local and ends in a NUL; the result is NULL or memory that the C library
+            // has allocated.
             let found = unsafe { libc::realpath(self.as_ptr(), std::ptr::null_mut()) };
             if found.is_null() {
                 return Err(Error::last_os_error());
             }
-            // SAFETY: not NULL, and NUL-ended.
+            // SAFETY: it is not NULL, and ends in a NUL.
             let text = unsafe { CStr::from_ptr(found) };
             let copied = copy(Path::new(OsStr::from_bytes(text.to_bytes())));
-            // SAFETY: from realpath, and not used any more.
+            // SAFETY: realpath made it, and it is not used any more.
             unsafe { libc::free(found.cast()) };
             copied.map_err(|_| ErrorKind::OutOfMemory.into())
         }
@@ -158,7 +158,7 @@ mod platform {
             found.try_reserve_exact(MAX_LINK_SIZE).map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
             found.resize(MAX_LINK_SIZE, 0); // within what was reserved
 
-            // SAFETY: a NUL-terminated string that lives here, and memory for as many bytes as the call may
+            // SAFETY: the string is local and ends in a NUL, and the memory has the size that the call may
             // write.
             let size = unsafe { libc::readlink(self.as_ptr(), found.as_mut_ptr().cast(), MAX_LINK_SIZE) };
             match usize::try_from(size).ok().and_then(|size| found.get(..size)) {
@@ -180,7 +180,7 @@ mod platform {
     use super::{copy, Access, Path, PathBuf, Result};
     use std::fs::{File, OpenOptions, Permissions};
 
-    /// A path as the system takes it.
+    /// A path for the system.
     pub struct SystemPath(PathBuf);
 
     impl SystemPath {
@@ -206,7 +206,7 @@ mod platform {
             std::fs::set_permissions(&self.0, permissions.clone())
         }
 
-        /// As the standard library takes it.
+        /// The path for the standard library.
         pub fn as_path(&self) -> &Path {
             &self.0
         }
@@ -222,7 +222,7 @@ mod platform {
             }
         }
 
-        /// Gives it another name as well, which may not be taken.
+        /// Gives the file a second name, which must not exist.
         pub fn link_to(&self, to: &SystemPath) -> std::io::Result<()> {
             std::fs::hard_link(&self.0, &to.0)
         }
@@ -247,7 +247,7 @@ mod platform {
     }
 }
 
-/// The renaming that every file system of Windows has.
+/// A rename that works on every file system of Windows.
 #[cfg(windows)]
 mod windows {
     use super::Path;
@@ -260,7 +260,7 @@ mod windows {
         MoveFileExW, MOVEFILE_REPLACE_EXISTING, MOVEFILE_WRITE_THROUGH,
     };
 
-    /// Whether a file system did not know what it was asked for.
+    /// Whether a file system did not support the request.
     pub fn is_unknown(error: &Error) -> bool {
         const UNKNOWN: [u32; 4] = [
             ERROR_CALL_NOT_IMPLEMENTED,
@@ -271,10 +271,10 @@ mod windows {
         error.raw_os_error().is_some_and(|number| UNKNOWN.contains(&(number as u32)))
     }
 
-    /// Renames `from` to `to`. If `to` exists, nobody may have it open.
+    /// Renames `from` to `to`. If `to` exists, it must not be open.
     pub fn move_over(from: &Path, to: &Path) -> Result<()> {
         let (from, to) = (wide(from)?, wide(to)?);
-        // SAFETY: NUL-ended strings that live here.
+        // SAFETY: the strings are local and end in a NUL.
         match unsafe {
             MoveFileExW(from.as_ptr(), to.as_ptr(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)
         } {
@@ -285,7 +285,8 @@ mod windows {
 
     fn wide(path: &Path) -> Result<Vec<u16>> {
         let mut text = Vec::new();
-        let most = path.as_os_str().len().saturating_add(1); // no character has more units in UTF-16 than in WTF-8
+        // No character needs more units in UTF-16 than bytes in WTF-8.
+        let most = path.as_os_str().len().saturating_add(1);
         text.try_reserve_exact(most).map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
         text.extend(path.as_os_str().encode_wide());
         if text.contains(&0) {
@@ -317,7 +318,7 @@ mod windows {
     }
 }
 
-/// `name` as a process in `folder` would find it.
+/// The path of `name` for a process in `folder`.
 pub fn join(folder: &Path, name: &Path) -> Result<PathBuf> {
     let mut joined = PathBuf::new();
     let capacity = folder.as_os_str().len().saturating_add(name.as_os_str().len()).saturating_add(2);

@@ -1,17 +1,16 @@
-//! Positioned reads of open files, all or an error.
+//! Reads open files at offsets. A read is complete or fails.
 
 use super::stat::{self, Kind};
 use crate::error::{fail, is_refusal, Error, Result};
 use std::fs::File;
 use std::io::{ErrorKind, IoSliceMut};
 
-/// The size of an open file, by its metadata or, if they lack it, by seeking.
+/// The size of an open file: from its metadata or, if they lack it, by seeking.
 pub fn size_of(file: &File) -> Result<u64> {
     size_and_time(file).map(|(size, _)| size)
 }
 
-/// The size of an open file, and when it was changed last, in nanoseconds since 1970; 0 where that is not
-/// known.
+/// The size of an open file, and when it was last changed, in nanoseconds since 1970; 0 if that is unknown.
 pub fn size_and_time(file: &File) -> Result<(u64, i64)> {
     let stat = match stat::of_file(file) {
         Ok(stat) => stat,
@@ -34,13 +33,13 @@ fn seek_end(file: &File) -> Result<u64> {
     seeker.seek(std::io::SeekFrom::End(0)).map_err(|e| Error::io("could not find its end", &e))
 }
 
-/// Fills `dst` from `offset` of `file`; continues after short counts and interruptions.
+/// Fills `dst` with the bytes of `file` from `offset` on. Continues after short reads and interruptions.
 pub fn read_exact_at(file: &File, offset: u64, dst: &mut [u8]) -> Result<()> {
     let size = dst.len();
     exactly(offset, size, |at, done| read_some_at(file, dst.get_mut(done..).unwrap_or_default(), at))
 }
 
-/// Fills pieces of memory one after the other; false, with nothing read, if the system refuses that.
+/// Fills pieces of memory one after the other. Returns false without reading if the system refuses that.
 pub fn read_exact_scattered(file: &File, offset: u64, mut pieces: &mut [IoSliceMut<'_>]) -> Result<bool> {
     let size = pieces.iter().fold(0_usize, |sum, piece| sum.saturating_add(piece.len()));
     let (mut before, mut refused) = (0, false);
@@ -57,8 +56,8 @@ pub fn read_exact_scattered(file: &File, offset: u64, mut pieces: &mut [IoSliceM
     outcome.map(|()| true)
 }
 
-/// Calls `read` with an offset and the number of bytes done, until it has read all `size`; it returns how
-/// many it read.
+/// Calls `read` with an offset and the number of bytes read so far, until all `size` bytes were read. `read`
+/// returns how many bytes it has read.
 fn exactly(
     mut offset: u64,
     size: usize,
@@ -88,13 +87,13 @@ fn exactly(
     Ok(())
 }
 
-/// Reads some bytes from `offset` on; says how many.
+/// Reads some bytes from `offset` on. Returns how many.
 #[cfg(unix)]
 pub fn read_some_at(file: &File, dst: &mut [u8], offset: u64) -> std::io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, dst, offset)
 }
 
-/// Reads some bytes from `offset` on; says how many.
+/// Reads some bytes from `offset` on. Returns how many.
 #[cfg(windows)]
 pub fn read_some_at(file: &File, dst: &mut [u8], offset: u64) -> std::io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, dst, offset)

@@ -1,33 +1,33 @@
-//! What the system says of a file: kind, size, permissions, time. Where a filter of system calls refuses
-//! statx, which the standard library asks, fstat and stat still answer; and the other way round.
+//! Properties of a file: kind, size, permissions, time. If a filter of system calls refuses statx, which the
+//! standard library uses, fstat and stat are tried, and the other way round.
 
 use super::path::SystemPath;
 use crate::error::is_refusal;
 use std::fs::{File, Metadata, Permissions};
 use std::time::UNIX_EPOCH;
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
     Regular,
     /// A folder.
     Folder,
-    /// A block device, whose size is not known.
+    /// A block device. Its size is unknown here.
     BlockDevice,
     /// A FIFO, a socket, a character device.
     Other,
 }
 
-/// What the system says of a file.
+/// The properties of a file.
 pub struct Stat {
     /// The kind of file.
     pub kind: Kind,
-    /// Its bytes.
+    /// Its size in bytes.
     pub size: u64,
     /// Its permissions.
     pub permissions: Permissions,
-    /// When it was changed last, in nanoseconds since 1970; 0 where that is not known.
+    /// When it was last changed, in nanoseconds since 1970; 0 if that is unknown.
     pub modified: i64,
 }
 
@@ -39,7 +39,7 @@ pub fn of_file(file: &File) -> std::io::Result<Stat> {
     }
 }
 
-/// The properties of the file at a path; symbolic links are followed.
+/// The properties of the file at a path. Symbolic links are followed.
 pub fn of_path(path: &SystemPath) -> std::io::Result<Stat> {
     match platform::of_path(path) {
         Err(e) if is_refusal(&e) => path.as_path().metadata().map(|meta| from_metadata(&meta)),
@@ -86,7 +86,7 @@ mod platform {
         if ask(place.as_mut_ptr()) != 0 {
             return Err(std::io::Error::last_os_error());
         }
-        // SAFETY: integers, all of them written by now.
+        // SAFETY: all fields are integers, and were written.
         let reported = unsafe { place.assume_init() };
         let mode = u32::from(reported.st_mode);
         Ok(Stat {
@@ -105,7 +105,7 @@ mod platform {
         kind_of(meta.mode())
     }
 
-    /// Its device and its number there. No other file has both while it is open.
+    /// Its device, and its number on it. No other file has the same while it is open.
     pub fn number(file: &File) -> Option<(u64, u64)> {
         file.metadata().ok().map(|meta| (meta.dev(), meta.ino()))
     }
@@ -140,7 +140,7 @@ mod platform {
         }
     }
 
-    /// Its volume and its number there. No other file has both while it is open.
+    /// Its volume, and its number on it. No other file has the same while it is open.
     #[cfg(windows)]
     pub fn number(file: &File) -> Option<(u64, u64)> {
         use std::os::windows::io::AsRawHandle;

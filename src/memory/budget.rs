@@ -1,9 +1,9 @@
-//! How much memory opening a file may take: charged before it is asked for.
+//! A limit for the memory that opening a file may take. Memory is charged before it is allocated.
 
 use crate::error::{fail, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts the bytes that are held, and limits them; shared by the threads that open the parts of a model.
+/// Counts the bytes in use, and limits them. The threads that open the parts of a model share it.
 #[derive(Debug)]
 pub struct Budget {
     limit: AtomicU64,
@@ -11,7 +11,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget of at most `limit` bytes, none of them held.
+    /// A budget of at most `limit` bytes. None are in use.
     pub fn new(limit: u64) -> Budget {
         Budget { limit: AtomicU64::new(limit), held: AtomicU64::new(0) }
     }
@@ -21,7 +21,7 @@ impl Budget {
         self.limit.fetch_max(limit, Ordering::Relaxed);
     }
 
-    /// Bytes that are held.
+    /// How many bytes are in use.
     pub fn held(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
     }
@@ -30,12 +30,12 @@ impl Budget {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// Whether `bytes` more may be held.
+    /// Whether `bytes` more are allowed.
     pub fn has(&self, bytes: u64) -> bool {
         self.sum(self.held(), bytes).is_some()
     }
 
-    /// Counts `bytes` for `what` as held; an error, and nothing is counted, if the limit would be passed.
+    /// Charges `bytes` for `what`. If that would exceed the limit, fails and charges nothing.
     #[inline]
     pub fn charge(&self, bytes: u64, what: &str) -> Result<()> {
         let charged =
@@ -43,12 +43,12 @@ impl Budget {
         charged.map(drop).map_err(|held| self.exceeded(held, bytes, what))
     }
 
-    /// `held` plus `bytes`; none if that passes the limit.
+    /// `held` plus `bytes`; `None` if that exceeds the limit.
     fn sum(&self, held: u64, bytes: u64) -> Option<u64> {
         held.checked_add(bytes).filter(|sum| *sum <= self.limit())
     }
 
-    /// No longer counts `bytes` as held.
+    /// Returns `bytes` to the budget.
     #[inline]
     pub fn give_back(&self, bytes: u64) {
         let less = |held: u64| Some(held.saturating_sub(bytes));
@@ -66,7 +66,7 @@ impl Budget {
     }
 }
 
-/// Bytes of `count` entries.
+/// The size of `count` entries in bytes.
 pub fn bytes_of<T>(count: usize) -> u64 {
     (count as u64).saturating_mul(size_of::<T>() as u64)
 }

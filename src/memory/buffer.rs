@@ -1,5 +1,5 @@
-//! Memory that is asked for fallibly: zeroed bytes, 64-byte aligned where they are decoded ones; decoded
-//! components that are kept until the file is closed; one value in a box.
+//! Memory whose allocation can fail without aborting: zeroed bytes, with 64-byte alignment if they are
+//! decoded; decoded components that are kept until the file is closed; a single value in a box.
 
 use super::host::{HostAllocator, HostMemory};
 use super::huge_pages::Pages;
@@ -9,7 +9,7 @@ use foldhash::fast::SeedableRandomState;
 use hashbrown::hash_map::{Entry, HashMap};
 use std::alloc::{alloc, alloc_zeroed, Layout};
 
-/// One cache line; what the specs align to.
+/// A cache line, which is also the alignment in the specifications.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([u8; 64]);
@@ -17,8 +17,8 @@ struct Line([u8; 64]);
 /// The alignment of all such memory.
 pub(super) const ALIGNMENT: usize = align_of::<Line>();
 
-/// From this size on, memory comes straight from the system: fresh pages are zero already, and the
-/// kernel may give huge ones.
+/// From this size on, memory comes directly from the system: its pages are already zero, and may be huge
+/// pages.
 const FROM_SYSTEM: usize = 1 << 20;
 
 enum Backing {
@@ -46,8 +46,8 @@ impl AlignedBuffer {
         Ok(AlignedBuffer { memory: Backing::Heap(heap), size })
     }
 
-    /// `size` bytes to be filled and handed out, of the host's allocator if there is one; then they are not
-    /// zeroed.
+    /// `size` bytes that will be filled and given to the caller. They come from the caller's allocator if
+    /// there is one; then they are not zeroed.
     pub fn handed_out(size: usize, allocator: Option<HostAllocator>) -> Result<Self> {
         match allocator.filter(|_| size > 0) {
             None => AlignedBuffer::zeroed(size),
@@ -55,7 +55,7 @@ impl AlignedBuffer {
         }
     }
 
-    /// Keeps the first `size` bytes, and gives the others back to the system, where that takes no copying;
+    /// Keeps the first `size` bytes and returns the rest to the system, if that needs no copy. Returns
     /// whether it did.
     pub fn shrink(&mut self, size: usize) -> bool {
         let Backing::System(pages) = &mut self.memory else { return false };
@@ -69,17 +69,17 @@ impl AlignedBuffer {
         match &self.memory {
             Backing::System(pages) => pages.as_slice(),
             Backing::Host(memory) => memory.as_slice(),
-            // SAFETY: `heap` owns `heap.len() * 64 >= size` initialised bytes, and any byte is a u8.
+            // SAFETY: `heap` owns `heap.len() * 64 >= size` initialised bytes, and every byte is a valid u8.
             Backing::Heap(heap) => unsafe { std::slice::from_raw_parts(heap.as_ptr().cast(), self.size) },
         }
     }
 
-    /// The bytes, to be written.
+    /// The bytes, for changes.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         match &mut self.memory {
             Backing::System(pages) => pages.as_mut_slice(),
             Backing::Host(memory) => memory.as_mut_slice(),
-            // SAFETY: as above, and `&mut self` is the only way to them meanwhile.
+            // SAFETY: as above, and `&mut self` ensures that nothing else accesses them.
             Backing::Heap(heap) => unsafe {
                 std::slice::from_raw_parts_mut(heap.as_mut_ptr().cast(), self.size)
             },
@@ -87,7 +87,7 @@ impl AlignedBuffer {
     }
 }
 
-/// Zero bytes, asked for fallibly.
+/// Zeroed bytes. The allocation may fail without aborting.
 pub fn zeroed(size: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(size).map_err(|_| Error::out_of_memory(size))?;
@@ -95,13 +95,13 @@ pub fn zeroed(size: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A size as `usize`; an error if it does not fit.
+/// A size as `usize`, or an error if it does not fit.
 pub fn in_memory(size: u64) -> Result<usize> {
     usize::try_from(size)
         .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))
 }
 
-/// The first `size` bytes of a slice, which loses them.
+/// Removes the first `size` bytes from a slice and returns them.
 pub fn take_front<'m>(slice: &mut &'m mut [u8], size: u64) -> Result<&'m mut [u8]> {
     let length = slice.len();
     let split = usize::try_from(size).ok().and_then(|size| std::mem::take(slice).split_at_mut_checked(size));
@@ -110,50 +110,50 @@ pub fn take_front<'m>(slice: &mut &'m mut [u8], size: u64) -> Result<&'m mut [u8
     Ok(front)
 }
 
-/// About `size` bytes, in whole units.
+/// The largest multiple of `unit` up to `size`, but at least one unit.
 pub fn whole_units(size: usize, unit: usize) -> usize {
     size.saturating_sub(size.checked_rem(unit).unwrap_or(0)).max(unit)
 }
 
-/// [`Box::new`] that fails where there is no memory. The box is one like any other, and so becomes a `Box<dyn
+/// Like [`Box::new`], but fails if there is no memory. The box is a normal one, so it can become a `Box<dyn
 /// ...>`.
 pub fn try_box<T>(value: T) -> Result<Box<T>> {
     let layout = Layout::new::<T>();
     if layout.size() == 0 {
-        return Ok(Box::new(value)); // allocates nothing
+        return Ok(Box::new(value)); // does not allocate
     }
-    // SAFETY: a layout of some bytes.
+    // SAFETY: the layout is not empty.
     let memory = unsafe { alloc(layout) }.cast::<T>();
     if memory.is_null() {
         return Err(Error::out_of_memory(layout.size()));
     }
-    // SAFETY: fresh memory of the global allocator with the layout of a `T`, which is what a box frees.
+    // SAFETY: new memory from the global allocator with the layout of a `T`, which is what a box frees.
     unsafe {
         memory.write(value);
         Ok(Box::from_raw(memory))
     }
 }
 
-/// A type for which all bytes 0 are a value.
+/// A type for which all zeros are a valid value.
 ///
 /// # Safety
-/// Zero bytes have to be a valid value of the type.
+/// All zeros must be a valid value of the type.
 pub unsafe trait OfZeros {}
 
-// SAFETY: it has integers, arrays of integers and an enum of one byte whose `Start` is 0. `new` sets them all
-// to 0, too.
+// SAFETY: it has integers, arrays of integers, and an enum of one byte whose `Start` is 0. Its `new` also
+// sets all of them to 0.
 unsafe impl OfZeros for miniz_oxide::inflate::core::DecompressorOxide {}
 
-/// A value made where it stays: it takes no stack, however large it is.
+/// Makes a value in its final place, so that it needs no stack, however large it is.
 pub fn try_box_of_zeros<T: OfZeros>() -> Result<Box<T>> {
     const { assert!(size_of::<T>() > 0) };
     let layout = Layout::new::<T>();
-    // SAFETY: a layout of some bytes.
+    // SAFETY: the layout is not empty.
     let memory = unsafe { alloc_zeroed(layout) }.cast::<T>();
     if memory.is_null() {
         return Err(Error::out_of_memory(layout.size()));
     }
-    // SAFETY: fresh memory of the global allocator with the layout of a `T`, and its zeros are a `T`.
+    // SAFETY: new memory from the global allocator with the layout of a `T`, and all zeros are a valid `T`.
     Ok(unsafe { Box::from_raw(memory) })
 }
 
@@ -168,16 +168,16 @@ impl Default for DecodedCache {
     }
 }
 
-/// Borrows as long as the cache exists.
+/// Borrows a buffer for as long as the cache is borrowed.
 ///
 /// # Safety
 /// `buffer` is in the cache that is borrowed for `'s`.
 #[allow(unsafe_code)]
 unsafe fn borrow<'s>(buffer: &AlignedBuffer) -> &'s [u8] {
     let bytes = buffer.as_slice();
-    // SAFETY: a buffer's bytes are on the heap or in a mapping, which stay in place when the map moves
-    // the handle; nothing in the cache is written, replaced or removed before the cache is dropped,
-    // which the borrow of it for 's forbids.
+    // SAFETY: a buffer's bytes are on the heap or in a mapping, so they do not move if the map moves the
+    // buffer. Nothing in the cache is written, replaced or removed before the cache is dropped, which its
+    // borrow for 's prevents.
     unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) }
 }
 
@@ -193,11 +193,11 @@ impl DecodedCache {
         self.lock().get(&number).map(|buffer| unsafe { borrow(buffer) })
     }
 
-    /// Inserts a buffer. Returns the bytes of that number: of another buffer, if one was inserted before.
+    /// Inserts a buffer. Returns the bytes with that number: of an earlier buffer, if there is one.
     #[allow(unsafe_code)]
     pub fn insert(&self, number: usize, buffer: AlignedBuffer) -> Result<&[u8]> {
-        // A buffer that is not inserted is dropped after the lock is released, as a parameter is: freeing it
-        // may call the host.
+        // A buffer that is not inserted is dropped after the lock is released, because it is a parameter.
+        // Freeing it may call the caller's allocator.
         let mut buffers = self.lock();
         buffers.try_reserve(1).map_err(|_| fail!(OutOfMemory, "could not keep a decoded component"))?;
         let kept = match buffers.entry(number) {

@@ -1,4 +1,4 @@
-//! Memory of a host's own allocator.
+//! Memory from the caller's allocator.
 
 use crate::error::{fail, Error, Result};
 use std::ffi::c_void;
@@ -7,11 +7,11 @@ use std::ptr::NonNull;
 /// Allocates this many bytes with this alignment; NULL on failure.
 pub type AllocateCallback =
     unsafe extern "C" fn(context: *mut c_void, size: usize, alignment: usize) -> *mut c_void;
-/// Takes back what the other one gave, with the same size and alignment.
+/// Frees memory from the other callback, with the same size and alignment.
 pub type FreeCallback =
     unsafe extern "C" fn(context: *mut c_void, memory: *mut c_void, size: usize, alignment: usize);
 
-/// The host's functions. What they gave remembers them.
+/// The caller's functions. Memory from them keeps a copy.
 #[derive(Clone, Copy, Debug)]
 pub struct HostAllocator {
     context: *mut c_void,
@@ -19,7 +19,7 @@ pub struct HostAllocator {
     free: FreeCallback,
 }
 
-// SAFETY: by the contract of `new`; this type never looks behind the pointer.
+// SAFETY: the contract of `new`; this type never dereferences the pointer.
 unsafe impl Send for HostAllocator {}
 // SAFETY: as above.
 unsafe impl Sync for HostAllocator {}
@@ -27,14 +27,14 @@ unsafe impl Sync for HostAllocator {}
 impl HostAllocator {
     /// # Safety
     /// Any thread may call both with `context`, several at once, as long as a copy of this or its memory
-    /// exists. Neither unwinds. Nobody else uses the result of `allocate` until `free`.
+    /// exists. Neither unwinds. Nothing else uses the result of `allocate` until `free`.
     pub unsafe fn new(context: *mut c_void, allocate: AllocateCallback, free: FreeCallback) -> HostAllocator {
         HostAllocator { context, allocate, free }
     }
 
-    /// `size` bytes, more than none, at a multiple of `alignment`. What they hold is undefined.
+    /// `size` bytes, at least one, at a multiple of `alignment`. Their content is undefined.
     pub(super) fn allocate(self, size: usize, alignment: usize) -> Result<HostMemory> {
-        // SAFETY: by the contract of `new`.
+        // SAFETY: the contract of `new`.
         let memory = unsafe { (self.allocate)(self.context, size, alignment) };
         let memory = NonNull::new(memory.cast::<u8>()).ok_or_else(|| Error::out_of_memory(size))?;
         let memory = HostMemory { memory, size, alignment, of: self };
@@ -49,7 +49,7 @@ impl HostAllocator {
     }
 }
 
-/// Bytes that the host's allocator gave, and gets back.
+/// Memory from the caller's allocator, which frees it.
 pub(super) struct HostMemory {
     memory: NonNull<u8>,
     size: usize,
@@ -57,27 +57,27 @@ pub(super) struct HostMemory {
     of: HostAllocator,
 }
 
-// SAFETY: it owns its bytes, and the allocator may be called from any thread.
+// SAFETY: it owns its bytes, and any thread may call the allocator.
 unsafe impl Send for HostMemory {}
-// SAFETY: through a shared reference they are only read.
+// SAFETY: through a shared reference, they are only read.
 unsafe impl Sync for HostMemory {}
 
 impl HostMemory {
     pub(super) fn as_slice(&self) -> &[u8] {
-        // SAFETY: `size` bytes of the host's, which are this one's alone. What they held does not matter:
-        // they are given out after they were written, and memory that came from C counts as initialised here.
+        // SAFETY: it owns `size` bytes. Their first content does not matter: they are written before they are
+        // used, and memory from C counts as initialised here.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), self.size) }
     }
 
     pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and `&mut self` is the only way to them meanwhile.
+        // SAFETY: as above, and `&mut self` ensures that nothing else accesses them.
         unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.size) }
     }
 }
 
 impl Drop for HostMemory {
     fn drop(&mut self) {
-        // SAFETY: by the contract of `HostAllocator::new`; given back once, with what it was asked for.
+        // SAFETY: the contract of `HostAllocator::new`. It is freed once, with its size and alignment.
         unsafe { (self.of.free)(self.of.context, self.memory.as_ptr().cast(), self.size, self.alignment) };
     }
 }
@@ -90,7 +90,8 @@ mod tests {
     use std::alloc::{alloc, dealloc, Layout};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// What is held, how far each is moved from where it should be, and whether there is any.
+    /// The allocations in use, how far each is shifted from its correct alignment, and whether there is any
+    /// memory.
     #[derive(Default)]
     struct Host {
         held: AtomicUsize,
@@ -99,28 +100,28 @@ mod tests {
     }
 
     unsafe extern "C" fn allocate(host: *mut c_void, size: usize, alignment: usize) -> *mut c_void {
-        // SAFETY: what `allocator_of` was given.
+        // SAFETY: `allocator_of` was given this.
         let host = unsafe { &*host.cast::<Host>() };
         if host.is_empty {
             return std::ptr::null_mut();
         }
         host.held.fetch_add(size, Ordering::Relaxed);
         let layout = Layout::from_size_align(size + host.shift, alignment).unwrap();
-        // SAFETY: of more than no bytes, and with room for the shift.
+        // SAFETY: the layout is not empty, and has space for the shift.
         unsafe { alloc(layout).add(host.shift).cast() }
     }
 
     unsafe extern "C" fn free(host: *mut c_void, memory: *mut c_void, size: usize, alignment: usize) {
-        // SAFETY: what `allocator_of` was given.
+        // SAFETY: `allocator_of` was given this.
         let host = unsafe { &*host.cast::<Host>() };
         host.held.fetch_sub(size, Ordering::Relaxed);
         let layout = Layout::from_size_align(size + host.shift, alignment).unwrap();
-        // SAFETY: as it was allocated.
+        // SAFETY: the same layout and shift as for the allocation.
         unsafe { dealloc(memory.cast::<u8>().sub(host.shift), layout) }
     }
 
     fn allocator_of(host: &Host) -> Option<HostAllocator> {
-        // SAFETY: `host` outlives what is made of it.
+        // SAFETY: `host` lives longer than everything that is made with it.
         Some(unsafe { HostAllocator::new(std::ptr::from_ref(host).cast_mut().cast(), allocate, free) })
     }
 

@@ -1,19 +1,19 @@
 //! A fast path: memory from the system on huge pages. Small pages are mapped one by one when they are
-//! touched. This takes 40 % of the time of opening a file with 100,000 objects (13.4 ms instead of 7.8), and
-//! that row would exceed 4 times the walk. It does not apply below 2 MiB, on other systems than Linux, or if
-//! the kernel has no huge page: then the same memory is on small pages.
+//! touched. This takes 40 % of the time of opening a file with 100,000 objects (13.4 ms instead of 7.8). It
+//! does not apply below 2 MiB, on other systems than Linux, or if the kernel has no huge pages: then the same
+//! memory is on small pages.
 
 use crate::error::{Error, Result};
 use memmap2::MmapMut;
 
-/// Bytes of a huge page of Linux: one entry of a page table instead of 512, cleared in one go. Only whole
-/// ones at their multiples count.
+/// The size of a huge page on Linux: one entry of a page table instead of 512, and cleared at once. Only
+/// whole ones at multiples of this size can be huge.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
-/// Zeroed pages of the system.
+/// Zeroed pages from the system.
 pub(super) struct Pages {
     map: MmapMut,
-    /// Where the bytes begin.
+    /// The offset where the bytes begin.
     start: usize,
     size: usize,
 }
@@ -27,7 +27,7 @@ impl Pages {
         }
     }
 
-    /// Keeps the first `size` bytes in place; returns whether the system takes back the rest.
+    /// Keeps the first `size` bytes in place. Returns whether the system took the rest back.
     pub(super) fn shrink(&mut self, size: usize) -> bool {
         let kept =
             self.start.checked_add(size.max(1)).filter(|kept| size < self.size && *kept <= self.map.len());
@@ -41,7 +41,7 @@ impl Pages {
         self.map.get(self.start..).and_then(|m| m.get(..self.size)).unwrap_or_default()
     }
 
-    /// The bytes, to be written.
+    /// The bytes, for changes.
     pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
         self.map.get_mut(self.start..).and_then(|m| m.get_mut(..self.size)).unwrap_or_default()
     }
@@ -51,12 +51,11 @@ fn ask(size: usize) -> Result<MmapMut> {
     MmapMut::map_anon(size).map_err(|_| Error::out_of_memory(size))
 }
 
-/// Gives back to the system what is behind the first `size` bytes, which stay where they are.
+/// Returns everything after the first `size` bytes to the system. These do not move.
 #[cfg(target_os = "linux")]
 fn cut(map: &mut MmapMut, size: usize) -> bool {
     let in_place = memmap2::RemapOptions::new();
-    // SAFETY: what is cut off is anonymous memory that is borrowed no longer, since `map` is borrowed to be
-    // changed.
+    // SAFETY: the removed part is anonymous memory that is not borrowed, because `map` is borrowed mutably.
     unsafe { map.remap(size, in_place) }.is_ok()
 }
 
@@ -69,9 +68,10 @@ fn plain(size: usize) -> Result<Pages> {
     Ok(Pages { map: ask(size)?, start: 0, size })
 }
 
-/// Huge pages for as much as they fit, and no more than that: the rest takes what it fills.
+/// Huge pages for the part that fills whole ones. The rest only takes the memory that it fills.
 fn huge(size: usize) -> Result<Pages> {
-    // Recent kernels place what is a multiple of a huge page at one; elsewhere there has to be room for it.
+    // Recent kernels place memory whose size is a multiple of a huge page at such a multiple. Otherwise some
+    // extra space is needed for that.
     let lead = |map: &MmapMut| map.as_ptr().addr().wrapping_neg() % HUGE_PAGE;
     let mut map = ask(size.checked_next_multiple_of(HUGE_PAGE).ok_or_else(|| Error::out_of_memory(size))?)?;
     if lead(&map) != 0 {
@@ -79,7 +79,7 @@ fn huge(size: usize) -> Result<Pages> {
     }
     let start = lead(&map);
     #[cfg(target_os = "linux")]
-    let _ = map.advise_range(memmap2::Advice::HugePage, start, size - size % HUGE_PAGE); // only a wish
+    let _ = map.advise_range(memmap2::Advice::HugePage, start, size - size % HUGE_PAGE); // only a hint
     Ok(Pages { map, start, size })
 }
 
@@ -99,7 +99,7 @@ mod tests {
             assert!(huge.as_slice() == plain.as_slice());
         }
         assert!(Pages::map(usize::MAX).is_err());
-        // With 32 bits there may be room for half of all addresses, but no allocation is larger than that.
+        // With 32 bits, half of all addresses may be free, but no allocation is larger than that.
         assert!(Pages::map(isize::MAX as usize + 1).is_err());
     }
 }

@@ -9,19 +9,19 @@ use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// Entries side by side, which need nothing to be dropped.
+/// Contiguous entries that do not need to be dropped.
 pub struct HugeVec<T: Copy> {
-    /// Where the first entry is; dangling as long as there is no memory.
+    /// The address of the first entry; dangling if there is no memory.
     first: NonNull<T>,
     filled: usize,
     capacity: usize,
-    /// Owns what `first` points to.
+    /// Owns the memory at `first`.
     memory: Option<AlignedBuffer>,
 }
 
-// SAFETY: it owns its entries as a vector does.
+// SAFETY: it owns its entries like a vector.
 unsafe impl<T: Copy + Send> Send for HugeVec<T> {}
-// SAFETY: likewise; through a shared reference nothing changes.
+// SAFETY: as above; nothing changes through a shared reference.
 unsafe impl<T: Copy + Sync> Sync for HugeVec<T> {}
 
 impl<T: Copy> HugeVec<T> {
@@ -30,12 +30,12 @@ impl<T: Copy> HugeVec<T> {
         size_of::<T>()
     };
 
-    /// How many entries there is room for.
+    /// How many entries fit in its memory.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Makes room for `more` entries, and for as many again if that is less than there were.
+    /// Reserves memory for `more` entries. If the table has to grow, at least doubles it.
     pub fn try_reserve(&mut self, more: usize) -> Result<()> {
         match self.capacity.saturating_sub(self.filled) >= more {
             true => Ok(()),
@@ -43,13 +43,13 @@ impl<T: Copy> HugeVec<T> {
         }
     }
 
-    /// Makes room for `more` entries, and for few others.
+    /// Reserves memory for `more` entries, and for few others.
     pub fn try_reserve_exact(&mut self, more: usize) -> Result<()> {
         if self.capacity.saturating_sub(self.filled) >= more {
             return Ok(());
         }
         let size = self.filled.checked_add(more).and_then(|n| n.checked_mul(Self::SIZE)).and_then(|size| {
-            // What fills half a huge page gets a whole one.
+            // If at least half of a huge page is filled, use a whole one.
             let halves = size > HUGE_PAGE && size % HUGE_PAGE >= HUGE_PAGE / 2;
             if halves {
                 size.checked_next_multiple_of(HUGE_PAGE)
@@ -60,32 +60,31 @@ impl<T: Copy> HugeVec<T> {
         let mut memory = AlignedBuffer::zeroed(size.ok_or_else(|| Error::out_of_memory(usize::MAX))?)?;
         let capacity = memory.as_slice().len() / Self::SIZE;
         let first = NonNull::from(memory.as_mut_slice()).cast::<T>();
-        // SAFETY: both have as many entries, at places that are aligned for them, and are not the same
-        // memory.
+        // SAFETY: both have space for this many entries, are aligned for them, and do not overlap.
         unsafe { first.copy_from_nonoverlapping(self.first, self.filled) };
         (self.first, self.capacity, self.memory) = (first, capacity, Some(memory));
         Ok(())
     }
 
-    /// Puts an entry at the end. Does not fail where there is room.
+    /// Appends an entry. Cannot fail if memory was reserved.
     #[inline(always)]
     pub fn push(&mut self, entry: T) -> Result<()> {
         if self.filled >= self.capacity {
             self.try_reserve(1)?;
         }
-        // SAFETY: the table owns room for one more behind the filled entries, aligned.
+        // SAFETY: the table owns aligned space for one more entry after the filled ones.
         unsafe { self.first.add(self.filled).write(entry) };
         self.filled = self.filled.saturating_add(1);
         Ok(())
     }
 
-    /// Puts entries at the end. Does not fail where there is room.
+    /// Appends entries. Cannot fail if memory was reserved.
     #[inline]
     pub fn extend(&mut self, entries: &[T]) -> Result<()> {
         if self.capacity.saturating_sub(self.filled) < entries.len() {
             self.try_reserve(entries.len())?;
         }
-        // SAFETY: the table owns memory for that many entries after the filled ones; the borrowed `entries`
+        // SAFETY: the table owns space for this many entries after the filled ones. The borrowed `entries`
         // cannot be there.
         unsafe {
             NonNull::from(entries).cast().copy_to_nonoverlapping(self.first.add(self.filled), entries.len())
@@ -94,8 +93,7 @@ impl<T: Copy> HugeVec<T> {
         Ok(())
     }
 
-    /// Appends the entries of several slices, in order. Does not fail where there is
-    /// room.
+    /// Appends the entries of several slices, in order. Cannot fail if memory was reserved.
     #[inline(always)]
     pub fn extend_joined<const SLICES: usize>(&mut self, slices: [&[T]; SLICES]) -> Result<()> {
         let count = slices.iter().map(|entries| entries.len()).fold(0, usize::saturating_add);
@@ -104,8 +102,8 @@ impl<T: Copy> HugeVec<T> {
         }
         let mut end = self.filled;
         for entries in slices {
-            // SAFETY: the table owns room for all of them behind the filled ones, which no slice, borrowed,
-            // can be.
+            // SAFETY: the table owns space for all of them after the filled ones. The borrowed slices cannot
+            // be there.
             unsafe {
                 NonNull::from(entries).cast().copy_to_nonoverlapping(self.first.add(end), entries.len())
             };
@@ -115,7 +113,7 @@ impl<T: Copy> HugeVec<T> {
         Ok(())
     }
 
-    /// Gives unused memory back, if that takes no copying. Returns whether it did.
+    /// Returns unused memory to the system, if that needs no copy. Returns whether it did.
     pub fn shrink(&mut self) -> bool {
         let size = self.filled.saturating_mul(Self::SIZE);
         let Some(memory) = self.memory.as_mut() else { return false };
@@ -126,12 +124,12 @@ impl<T: Copy> HugeVec<T> {
         done
     }
 
-    /// Appends `count` copies of an entry. Does not fail where there is room.
+    /// Appends `count` copies of an entry. Cannot fail if memory was reserved.
     pub fn extend_filled(&mut self, count: usize, entry: T) -> Result<()> {
         if self.capacity.saturating_sub(self.filled) < count {
             self.try_reserve(count)?;
         }
-        // SAFETY: the table owns aligned memory for that many entries after the filled ones; they need not be
+        // SAFETY: the table owns aligned space for this many entries after the filled ones; they need not be
         // initialised.
         let spare = unsafe {
             std::slice::from_raw_parts_mut(
@@ -144,7 +142,7 @@ impl<T: Copy> HugeVec<T> {
         Ok(())
     }
 
-    /// Forgets what comes after the first `count` entries.
+    /// Removes everything after the first `count` entries.
     pub fn truncate(&mut self, count: usize) {
         self.filled = self.filled.min(count);
     }
@@ -155,7 +153,7 @@ impl<T: Copy> Deref for HugeVec<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: that many entries were written, contiguous, in memory that the table owns. An empty table
+        // SAFETY: this many contiguous entries were written, in memory that the table owns. An empty table
         // has an aligned pointer, which is enough for an empty slice.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.filled) }
     }
@@ -164,7 +162,7 @@ impl<T: Copy> Deref for HugeVec<T> {
 impl<T: Copy> DerefMut for HugeVec<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and nobody else has the table.
+        // SAFETY: as above, and nothing else uses the table.
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.filled) }
     }
 }
@@ -185,7 +183,7 @@ impl<T: Copy + Debug> Debug for HugeVec<T> {
 mod tests {
     use super::*;
 
-    /// As entries are: of several widths, with bytes between them that mean nothing.
+    /// Like real entries: fields of several widths, with padding between them.
     #[derive(Clone, Copy, Debug, PartialEq)]
     struct Entry(u64, Option<u8>, u32);
 
@@ -195,7 +193,7 @@ mod tests {
 
     #[test]
     fn entries_are_what_was_put_in_however_the_table_grew() {
-        const COUNT: usize = 400_000; // more than four huge pages of them
+        const COUNT: usize = 400_000; // more than four huge pages
         let reserve: [fn(&mut HugeVec<Entry>, usize); 4] = [
             |_, _| {},
             |t, n| t.try_reserve(n % 7).unwrap(),
@@ -254,7 +252,7 @@ mod tests {
     fn memory_that_is_not_there_is_an_error_and_leaves_the_table_as_it_was() {
         let mut vec = HugeVec::default();
         vec.push(entry(3)).unwrap();
-        // With 32 bits half of all addresses may be had, but never more than that at once.
+        // With 32 bits, half of all addresses may be free, but no allocation is larger than that.
         for more in [usize::MAX, usize::MAX / size_of::<Entry>(), isize::MAX as usize / size_of::<Entry>()] {
             assert!((more as u128 + 1) * size_of::<Entry>() as u128 > isize::MAX as u128);
             assert!(vec.try_reserve_exact(more).is_err() && vec.try_reserve(more).is_err());

@@ -1,4 +1,4 @@
-//! Memory that is asked for fallibly, in large pieces: on huge pages where the system has them.
+//! Large allocations that can fail without aborting. They are on huge pages if the system has them.
 
 mod budget;
 #[allow(unsafe_code)] // views its own memory as bytes, which it borrows as long as it exists

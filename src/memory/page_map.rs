@@ -1,10 +1,10 @@
-//! A bit for each page of a file, to see without sorting that ranges share no page.
+//! A bit for each page of a file, to find out without sorting whether ranges share pages.
 
 /// Pages by their numbers.
 pub(crate) struct PageMap(Vec<u64>);
 
 impl PageMap {
-    /// `pages` free pages; none if their bits take more than `max_bytes`, or for lack of memory.
+    /// A map of `pages` free pages. `None` if its bits take more than `max_bytes`, or there is no memory.
     pub(crate) fn new(pages: u64, max_bytes: u64) -> Option<PageMap> {
         let words = pages.div_ceil(64);
         let words = usize::try_from(words).ok().filter(|_| words.saturating_mul(8) <= max_bytes)?;
@@ -14,7 +14,8 @@ impl PageMap {
         Some(PageMap(bits))
     }
 
-    /// Takes the pages from `first` to before `end`; false if one of them is taken or does not exist.
+    /// Marks the pages from `first` to before `end` as used. Returns false if one of them is used already or
+    /// does not exist.
     #[inline]
     pub(crate) fn take(&mut self, first: u64, end: u64) -> bool {
         let mut at = first;

@@ -10,9 +10,9 @@ pub struct SlotMemory {
     first: NonNull<u8>,
     stride: usize,
     count: usize,
-    /// Distinguishes its slots from those of another memory.
+    /// Distinguishes its slots from the slots of another memory.
     id: u64,
-    /// None where it is the caller's.
+    /// `None` if the memory is the caller's.
     _own: Option<AlignedBuffer>,
 }
 
@@ -21,19 +21,20 @@ unsafe impl Send for SlotMemory {}
 // SAFETY: as above.
 unsafe impl Sync for SlotMemory {}
 
-/// The right to a slot's bytes. There is one for each slot.
+/// The right to access a slot's bytes. There is one for each slot.
 pub struct Slot {
     memory: u64,
     number: usize,
 }
 
 impl SlotMemory {
-    /// Bytes from one slot to the next.
+    /// The distance between two slots.
     pub fn stride(slot_size: usize) -> Result<usize> {
         slot_size.max(1).checked_next_multiple_of(ALIGNMENT).ok_or_else(|| Error::out_of_memory(slot_size))
     }
 
-    /// Fresh memory for `count` slots; large memory gets pages from the system when it is written.
+    /// Allocates memory for `count` slots. If it is large, the system provides pages when they are first
+    /// written.
     pub fn allocate(stride: usize, count: usize) -> Result<(SlotMemory, Vec<Slot>)> {
         let size = stride.checked_mul(count).ok_or_else(|| Error::out_of_memory(usize::MAX))?;
         let mut own = AlignedBuffer::zeroed(size)?;
@@ -41,7 +42,7 @@ impl SlotMemory {
         SlotMemory::new(first, stride, count, Some(own))
     }
 
-    /// Memory of the caller's for `count` slots.
+    /// Uses memory of the caller for `count` slots.
     ///
     /// # Safety
     /// `first` has `stride * count` writable bytes. Until this is dropped, only this and the caller of
@@ -71,16 +72,16 @@ impl SlotMemory {
         Ok((SlotMemory { first, stride, count, id, _own: own }, slots))
     }
 
-    /// The address of a slot. Reads there must be ordered with the owner's writes.
+    /// The address of a slot. Reads there must be synchronised with the owner's writes.
     pub fn address(&self, slot: &Slot) -> NonNull<u8> {
         assert!(slot.memory == self.id && slot.number < self.count, "a slot of another memory");
-        // SAFETY: within the memory, as the slot is one of it.
+        // SAFETY: the slot is in this memory.
         unsafe { self.first.add(slot.number.saturating_mul(self.stride)) }
     }
 
-    /// A slot's bytes, to be written. What they hold is undefined.
+    /// A slot's bytes, for changes. Their content is undefined.
     pub fn bytes<'a>(&'a self, slot: &'a mut Slot) -> &'a mut [u8] {
-        // SAFETY: the bytes exist, and are only reached through this borrowed slot. Their content does not
+        // SAFETY: the bytes exist, and can only be reached through this borrowed slot. Their content does not
         // matter: memory from C counts as initialised here.
         unsafe { std::slice::from_raw_parts_mut(self.address(slot).as_ptr(), self.stride) }
     }
@@ -112,13 +113,13 @@ mod tests {
     fn the_callers_memory_is_used_where_it_is() {
         let mut own = AlignedBuffer::zeroed(256).unwrap();
         let first = NonNull::from(own.as_mut_slice()).cast::<u8>();
-        // SAFETY: as many bytes, which are only looked at when the slots are gone.
+        // SAFETY: it has this many bytes, and they are only read after the slots are gone.
         let (memory, mut slots) = unsafe { SlotMemory::of_caller(first, 128, 2) }.unwrap();
         slots.iter_mut().for_each(|slot| memory.bytes(slot).fill(7));
         assert!(slots.iter().any(|slot| memory.address(slot) == first));
         drop((memory, slots));
         assert!(own.as_slice() == [7; 256]);
-        // SAFETY: nothing is made of it.
+        // SAFETY: the result is not used.
         assert!(unsafe { SlotMemory::of_caller(first.add(1), 64, 1) }.is_err());
     }
 }

@@ -1,18 +1,18 @@
-//! Blocks of ggml's types to f32 with AVX2: 16 or 32 codes at a time, then times a scale. `convert::blocks`
-//! has the layouts, the formulas, and what other processors do. Each operation is rounded by itself, as
-//! there.
+//! Decodes blocks of ggml's types to f32 with AVX2: 16 or 32 codes at a time, then times a scale.
+//! `convert::blocks` has the layouts, the formulas, and the code for other processors. As there, each
+//! operation is rounded separately.
 
 #[cfg(target_arch = "x86_64")]
 use super::has_avx2;
 
-/// The values of iq4_nl and iq4_xs: data of the format.
+/// The values of iq4_nl and iq4_xs, which are defined by the format.
 pub(crate) const IQ4: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
 
-/// Twice the values of f4_e2m1, so that they are integers. The scales are halved. -0 is 0 here.
+/// Twice the values of f4_e2m1, so that they are integers; the scales are halved. -0 is 0 here.
 pub(crate) const FP4: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
-/// For each type of so many bytes and elements: decodes whole blocks, as many as both have. False if the
-/// processor has no instructions for it; then nothing was done.
+/// For each type, with its block size in bytes and elements: decodes as many whole blocks as both slices
+/// have. Returns false if the processor has no instructions for it; then it did nothing.
 macro_rules! block_types {
     ($($name:ident $bytes:literal $elements:literal;)*) => {$(
         #[cfg(target_arch = "x86_64")]
@@ -20,19 +20,19 @@ macro_rules! block_types {
             #[target_feature(enable = "avx2,f16c")]
             unsafe fn each(src: &[u8], dst: &mut [f32]) {
                 for (block, out) in src.chunks_exact($bytes).zip(dst.chunks_exact_mut($elements)) {
-                    // SAFETY: a whole block, and memory for its elements.
+                    // SAFETY: there is a whole block, and memory for its elements.
                     unsafe { x86::$name(block.as_ptr(), out.as_mut_ptr()) };
                 }
             }
             let is_there = has_avx2();
             if is_there {
-                // SAFETY: the processor has what the function needs.
+                // SAFETY: the processor has the instructions that the function needs.
                 unsafe { each(src, dst) };
             }
             is_there
         }
 
-        /// This processor has no such instructions here.
+        /// There are no such instructions for this processor here.
         #[cfg(not(target_arch = "x86_64"))]
         pub fn $name(_src: &[u8], _dst: &mut [f32]) -> bool {
             false
@@ -59,7 +59,7 @@ block_types! {
     tq2_0 66 256;
 }
 
-/// The functions read a whole block and write all of its elements. Nothing has to be aligned.
+/// The functions read a whole block and write all of its elements. No alignment is needed.
 #[cfg(target_arch = "x86_64")]
 #[allow(unused_unsafe, reason = "many of these are unsafe to call before Rust 1.87")]
 #[allow(
@@ -85,7 +85,7 @@ mod x86 {
     }
 
     functions! {
-        /// An f16 in all places.
+        /// Reads an f16 into all lanes.
         fn f16_at(at: *const u8) -> __m256 {
             let code = i32::from(u16::from_le_bytes([*at, *at.add(1)]));
             _mm256_broadcastss_ps(_mm_cvtph_ps(_mm_cvtsi32_si128(code)))
@@ -109,13 +109,13 @@ mod x86 {
             low(_mm256_srli_epi16::<4>(bytes))
         }
 
-        /// Codes of 4 bits in halves: of 16 bytes, the low ones, then the high ones.
+        /// 4-bit codes in halves: the low 4 bits of 16 bytes, then the high 4 bits.
         fn in_halves(at: *const u8) -> __m256i {
             let bytes = load16(at);
             low(_mm256_set_m128i(_mm_srli_epi16::<4>(bytes), bytes))
         }
 
-        /// `value` in the bytes whose bit in `bits` is set, else 0.
+        /// `value` in the bytes whose bit in `bits` is set, 0 in the others.
         fn where_set(bits: *const u8, value: i8) -> __m256i {
             let bits = u32::from_le_bytes([*bits, *bits.add(1), *bits.add(2), *bits.add(3)]);
             const ONES: i64 = 0x0101_0101_0101_0101;
@@ -126,12 +126,12 @@ mod x86 {
             _mm256_and_si256(set, _mm256_set1_epi8(value))
         }
 
-        /// Eight bytes with a sign as floats.
+        /// Eight signed bytes as floats.
         fn to_floats(codes: __m128i) -> __m256 {
             _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes))
         }
 
-        /// Writes codes (with a sign) times a scale.
+        /// Writes signed codes times a scale.
         fn put16(codes: __m128i, scale: __m256, out: *mut f32) {
             let rest = _mm_unpackhi_epi64(codes, codes);
             _mm256_storeu_ps(out, _mm256_mul_ps(to_floats(codes), scale));
@@ -143,7 +143,7 @@ mod x86 {
             put16(_mm256_extracti128_si256::<1>(codes), scale, out.add(16));
         }
 
-        /// Writes codes times a scale, less a minimum.
+        /// Writes codes times a scale, minus a minimum.
         fn put16_less(codes: __m128i, scale: __m256, min: __m256, out: *mut f32) {
             let rest = _mm_unpackhi_epi64(codes, codes);
             _mm256_storeu_ps(out, _mm256_sub_ps(_mm256_mul_ps(to_floats(codes), scale), min));
@@ -155,7 +155,7 @@ mod x86 {
             put16_less(_mm256_extracti128_si256::<1>(codes), scale, min, out.add(16));
         }
 
-        /// A float in all places, with the other sign.
+        /// A float in all lanes, negated.
         fn negated(x: __m256) -> __m256 {
             _mm256_xor_ps(x, _mm256_set1_ps(-0.0))
         }
@@ -197,7 +197,7 @@ mod x86 {
             }
         }
 
-        /// Sixteen small numbers with a sign, times a scale.
+        /// Sixteen small signed numbers times a scale.
         fn scales16(numbers: __m128i, d: __m256) -> [f32; 16] {
             let mut scales = [0.0; 16];
             put16(numbers, d, scales.as_mut_ptr());
@@ -223,7 +223,7 @@ mod x86 {
         }
 
         fn q3_k(block: *const u8, out: *mut f32) {
-            // 4 low bits in 8 bytes, 2 high bits in 4 bytes.
+            // The 4 low bits are in 8 bytes, the 2 high bits in 4 bytes.
             let packed = _mm_loadl_epi64(block.add(96).cast());
             let low = _mm_and_si128(_mm_unpacklo_epi64(packed, _mm_srli_epi16::<4>(packed)), _mm_set1_epi8(15));
             let high = i32::from_le(block.add(104).cast::<i32>().read_unaligned());
@@ -308,7 +308,7 @@ mod x86 {
             }
         }
 
-        /// The values of a table for codes in halves.
+        /// The values of a table for 4-bit codes in halves.
         fn values(table: &[i8; 16], codes: *const u8) -> __m256i {
             _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(load16(table.as_ptr().cast())), in_halves(codes))
         }

@@ -1,32 +1,33 @@
-//! An existing file that grows behind its end, such that no kill and no power cut loses it.
+//! Appends to an existing file such that neither a kill nor a power cut loses the file.
 //!
-//! An append chooses the bytes at the file's end, so these bytes are not trusted. Instead a record in the
-//! file's head, where no component can be, says that an append runs and where the file ended before. Each of
-//! these steps is on the disk before the next one begins:
+//! An append writes data at the file's end that an attacker may have chosen, so the last bytes are not
+//! trusted. Instead a record in the file's head, where no component can be, says that an append is running
+//! and where the file ended before. Each of these steps is on the disk before the next one begins:
 //!
 //! | step | what is on the disk then | what the file is after a kill or a power cut |
 //! |---|---|---|
 //! | 1. write the record, sync | old file, record | the old file: it ends where the record says |
-//! | 2. append components, manifest and footer, sync | old file, record, any part of what is new | the old file, once a repair has cut off what is behind its end; in the end the same |
+//! | 2. append components, manifest and footer, sync | old file, record, any part of the new data | the old
+//! file, once a repair has cut the new data off; after the sync still the old file |
 //! | 3. clear the record, sync | old file, what is new | the new file, from the moment that the record is gone |
 //! | 4. overwrite the old manifest and footer with zeros | new file, any part of the old manifest as padding | the new file |
 //!
-//! Where nothing of the file may change there is no record and no step 1, 3 and 4: what is new is on the disk
-//! before its footer is, and until then the file ends in no footer, so that a repair cuts it back to the last
-//! one that is whole.
+//! If no existing byte may change, there is no record, and steps 1, 3 and 4 are left out. The new data is on
+//! the disk before its footer is. Until then the file has no footer at its end, so a repair cuts it back to
+//! the last complete footer.
 //!
-//! A disk may write in any order between two syncs. In step 1 only the record changes, and the file still
-//! ends in its old footer, for any part of the record. In step 2 the record is complete. In step 3 only the
+//! A disk may write in any order between two syncs. In step 1 only the record changes: even if only a part of
+//! it is written, the file still ends in its old footer. In step 2 the record is complete. In step 3 only the
 //! record changes, and the file ends in its new footer. Steps 1 to 3 are always synced; step 4 only if the
 //! append is durable.
 //!
-//! The file is locked as long as the sink exists. The sink checks before step 1, and again before the new end
-//! becomes valid, that nobody has changed or replaced the file. The second check is at the end of step 2, or,
+//! The file is locked while the sink exists. Before step 1, and again before the new end becomes valid, the
+//! sink checks that nobody has changed or replaced the file. The second check is at the end of step 2 or,
 //! without a record, before the footer is written.
 //!
-//! Taking an append back: cut the file to its old end, sync, then put back what stood in the record's place.
-//! Where a file cannot be cut (Windows, while it is mapped) it is ended validly: zeros for what was added,
-//! the old manifest and footer once more behind them, sync, then steps 3 and 4.
+//! To roll an append back, cut the file to its old end, sync, then restore the bytes at the record's place.
+//! If a file cannot be cut (Windows, while it is mapped), give it a valid end: overwrite the new data with
+//! zeros, write the old manifest and footer again after them, sync, then do steps 3 and 4.
 
 use super::buffered_file::BufferedFile;
 use super::held_file::{HeldFile, Place};
@@ -40,68 +41,68 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
-/// Bytes of a [`HeadRecord`].
+/// The size of a [`HeadRecord`].
 const RECORD: usize = 32;
 /// How many bytes are copied at a time.
 const COPY_CHUNK: usize = 4096;
 /// How many bytes are cleared at a time.
 const CLEAR_CHUNK: usize = 1 << 20;
 
-/// What an append keeps in the head of a file while it is under way.
+/// The record that an append keeps in the head of a file while it runs.
 #[derive(Clone)]
 pub struct HeadRecord {
     /// Its offset in the file.
     pub offset: u64,
     /// Its bytes.
     pub bytes: [u8; RECORD],
-    /// The bytes that were there before: zeros, or padding that some program filled.
+    /// The bytes that were at its place before: zeros, or padding from another program.
     pub before: [u8; RECORD],
 }
 
-/// How far an append has come.
+/// The progress of an append.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// The file is as it was.
+    /// The file is unchanged.
     Untouched,
-    /// The record may be in its place.
+    /// The record may have been written.
     Begun,
-    /// The file may be longer than it was.
+    /// The file may have become longer.
     Grown,
-    /// The record may be gone: the file may have its new end.
+    /// The record may have been cleared, so the file may have its new end.
     Cleared,
-    /// Another program writes to the file, too, so that no byte of it is touched any more.
+    /// Another program writes to the file, too, so no byte of it is changed any more.
     Shared,
 }
 
-/// What a file ends in that could not be cut back.
+/// What is at the end of a file that could not be cut back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FileEnd {
-    /// What the append has written.
+    /// The data of the append.
     AsItWas,
-    /// Its content does not matter: the record, or the missing footer, marks the append.
+    /// The content does not matter: the record, or the missing footer, shows that the append is unfinished.
     Unfinished,
-    /// Its old manifest.
+    /// The old manifest.
     Old,
 }
 
-/// An existing file that grows behind its end. Until it is published, what was there is whole:
-/// dropping the sink puts the file back to it.
+/// An existing file that is appended to. Its old content is complete until the append is published; dropping
+/// the sink before that restores the file.
 pub struct AppendSink {
     writer: Option<BufferedFile>,
     place: Place,
-    /// None if the old bytes must not change: then the old end is not cleared either, and the file is the new
-    /// one from the moment that the new footer is on the disk.
+    /// `None` if the old bytes must not change. Then the old end is not cleared, either, and the append takes
+    /// effect once the new footer is on the disk.
     record: Option<HeadRecord>,
     /// The old manifest and footer.
     tail: Range<u64>,
     progress: Progress,
-    /// The new end is written, and there is no record: the file has its new objects.
+    /// Whether the new end was written without a record, so that the file has its new objects.
     is_complete: bool,
     durable: bool,
 }
 
 impl AppendSink {
-    /// Appends to `file`, whose manifest and footer are the bytes `tail`.
+    /// Appends to `file`. Its manifest and footer are the bytes `tail`.
     pub fn over(file: HeldFile, tail: Range<u64>, record: Option<HeadRecord>, durable: bool) -> Result<Self> {
         let (file, place) = file.into_parts();
         let (old, end) = (tail.end, place.size());
@@ -125,7 +126,7 @@ impl AppendSink {
         self.writer.as_mut().ok_or_else(|| fail!(State, "the file is closed"))
     }
 
-    /// Step 1, if it has not been done: nothing is written behind the old end before.
+    /// Step 1, unless it was done: nothing is written after the old end before it.
     fn begin(&mut self) -> Result<()> {
         if self.progress != Progress::Untouched {
             return Ok(());
@@ -146,7 +147,7 @@ impl AppendSink {
         Ok(())
     }
 
-    /// Steps 1 and 2, as far as there is something to write.
+    /// Steps 1 and 2, if there is something to write.
     fn grow(&mut self) -> Result<()> {
         self.begin()?;
         let writer = self.writer()?;
@@ -171,7 +172,7 @@ impl AppendSink {
         let record = self.record.clone();
         if record.is_none() {
             self.begin()?;
-            self.progress = Progress::Cleared; // what is written now may end in the new footer
+            self.progress = Progress::Cleared; // writes from here on may complete the new footer
         }
         self.grow()?;
         self.progress = Progress::Cleared;
@@ -181,7 +182,7 @@ impl AppendSink {
         sync(self.writer()?.file(), "could not sync the new end")
     }
 
-    /// Restores the file as it was, or ends it validly with its old objects.
+    /// Restores the file. If it cannot be cut, gives it a valid end with its old objects.
     fn restore(&self, writer: &BufferedFile) -> Result<()> {
         let file = writer.file();
         if matches!(self.progress, Progress::Grown | Progress::Cleared) {
@@ -209,7 +210,7 @@ impl AppendSink {
                     None => error,
                 });
             }
-            // If the sync fails the record stays: the disk may still have what was added.
+            // If the sync fails, the record stays, because the disk may still have the new data.
             sync(file, "the file is cut back, but could not be synced")?;
         }
         if let Some(record) = &self.record {
@@ -223,8 +224,8 @@ impl AppendSink {
         }
     }
 
-    /// Overwrites what was added with zeros, and puts the old manifest and footer behind it. `reached` is
-    /// what the file ends in then, also after a failure.
+    /// Overwrites the new data with zeros, and writes the old manifest and footer after it. `reached` is set
+    /// to what the file ends in, on failure, too.
     fn end_validly(&self, file: &File, reached: &mut FileEnd) -> Result<()> {
         let mut seeker: &File = file;
         let end = seeker.seek(SeekFrom::End(0)).map_err(|e| Error::io("could not find its end", &e))?;
@@ -233,7 +234,7 @@ impl AppendSink {
             *reached = FileEnd::Unfinished;
             sync(file, "could not sync the append record")?;
         } else {
-            // A footer first: the bytes before it must not become zeros while it counts.
+            // Overwrite the new footer first: while it is valid, the bytes before it must not become zeros.
             zero(file, end.saturating_sub(COPY_CHUNK as u64).max(self.tail.end)..end)?;
             *reached = FileEnd::Unfinished;
         }
@@ -247,13 +248,13 @@ impl AppendSink {
         put_back(file, record.offset, &record.before)?;
         *reached = FileEnd::Old;
         sync(file, "could not sync the old manifest")?;
-        let _ = zero(file, self.tail.clone()); // what is left of it is padding
+        let _ = zero(file, self.tail.clone()); // the rest of it is padding
         Ok(())
     }
 }
 
-/// Ends a file at `end`, where it ended before an append that was killed; then clears the append's record, if
-/// it has one.
+/// Cuts a file to `end`, where it ended before an append that was killed. Then clears the append's record, if
+/// there is one.
 pub fn cut_back(file: &File, end: Option<u64>, record: Option<u64>) -> Result<()> {
     if let Some(end) = end {
         file.set_len(end).map_err(|e| Error::io("could not cut it back", &e))?;
@@ -266,7 +267,7 @@ pub fn cut_back(file: &File, end: Option<u64>, record: Option<u64>) -> Result<()
     Ok(())
 }
 
-/// Writes the bytes that were in the record's place before.
+/// Restores the bytes at the record's place.
 fn put_back(file: &File, offset: u64, before: &[u8]) -> Result<()> {
     write_at(file, offset, before).map_err(|e| e.within(format_args!("could not clear the append record")))
 }
@@ -294,8 +295,8 @@ fn sync(file: &File, failed: &str) -> Result<()> {
     file.sync_all().map_err(|e| Error::io(failed, &e))
 }
 
-/// Overwrites a range with zero bytes: the manifest of 100,000 objects in 12 calls, or, where there is no
-/// memory for that, in 3,000.
+/// Overwrites a range with zeros. For the manifest of 100,000 objects this takes 12 calls, or 3,000 if there
+/// is no memory for large ones.
 fn zero(file: &File, range: Range<u64>) -> Result<()> {
     const ZEROS: [u8; COPY_CHUNK] = [0; COPY_CHUNK];
     seek(file, range.start)?;
@@ -310,7 +311,7 @@ fn zero(file: &File, range: Range<u64>) -> Result<()> {
     Ok(())
 }
 
-/// Copies a range to another place behind it.
+/// Copies a range to a later position.
 fn copy(mut file: &File, from: Range<u64>, mut to: u64) -> Result<()> {
     let mut buffer = [0; COPY_CHUNK];
     let mut at = from.start;
@@ -328,7 +329,8 @@ fn copy(mut file: &File, from: Range<u64>, mut to: u64) -> Result<()> {
 
 impl Drop for AppendSink {
     fn drop(&mut self) {
-        let _ = self.roll_back(); // if it fails, zt_open reports the unfinished append and zt_repair mends it
+        // If it fails, zt_open reports the unfinished append, and zt_repair repairs it.
+        let _ = self.roll_back();
     }
 }
 
@@ -342,16 +344,16 @@ impl ByteSink for AppendSink {
 
     fn settle(&mut self) -> Result<()> {
         if self.record.is_some() {
-            return Ok(()); // until the new footer is there, the record says where the file ends
+            return Ok(()); // without the new footer, the record says where the file ends
         }
         self.grow()
     }
 
-    /// The new manifest and footer are written: makes them the file's, then turns those that they replace to
-    /// zero padding.
+    /// Called after the new manifest and footer were written. Makes them valid, then overwrites the old
+    /// manifest and footer with zeros.
     fn publish(&mut self) -> Result<()> {
         self.commit()?;
-        // From here on the new state stands; failing to clear the old manifest loses nothing.
+        // The new content is valid from here on. If clearing the old manifest fails, nothing is lost.
         let Some(writer) = self.writer.take().filter(|_| self.record.is_some()) else { return Ok(()) };
         zero(writer.file(), self.tail.clone()).map_err(|e| {
             e.within(format_args!("the append is in place, but the old manifest could not be cleared"))

@@ -1,41 +1,40 @@
-//! A file that is written front to back: small writes are gathered in a buffer, large ones go directly, in
-//! calls of 4 MiB.
+//! A file that is written front to back. Small writes are collected in a buffer; large ones go to the file
+//! directly, in calls of 4 MiB.
 //!
-//! The page cache stores a file in pages as large as the calls that wrote it, if they begin at multiples of
+//! The page cache stores a file in pages as large as the calls that wrote it, if these begin at multiples of
 //! their size, up to the processor's largest page. Mapping the file later costs time for each page: 2 GB
-//! written in calls of 4 MiB are mapped and touched in 14 ms, in calls of 1 MiB in 24 ms, of 8 KiB in 82 ms.
-//! So large calls end at multiples of 4 MiB in the file. Collected small writes end at multiples of 1 MiB:
-//! 200 MB in tensors of 4 KiB took 49 ms this way, 55 ms with 256 KiB, and 50 ms with 4 MiB, which exceed the
-//! processor's cache.
+//! written in calls of 4 MiB are mapped and touched in 14 ms, in calls of 1 MiB in 24 ms, and in calls of 8
+//! KiB in 82 ms. So large calls end at multiples of 4 MiB in the file. Collected small writes end at
+//! multiples of 1 MiB: 200 MB in tensors of 4 KiB took 49 ms this way, 55 ms with 256 KiB, and 50 ms with 4
+//! MiB, which exceed the processor's cache.
 
 use super::write_all::{write_all, WithoutFileSizeSignal};
 use crate::error::Result;
 use std::fs::File;
 
-/// No call passes a multiple of this in the file.
+/// No call crosses a multiple of this in the file.
 const CALL: u64 = 4 << 20;
-/// The buffer is written up to multiples of this in the file.
+/// The buffer is written when it reaches a multiple of this in the file.
 const BUFFER_SIZE: usize = 1 << 20;
-/// Writes of this size are not copied to the buffer, except for less than a page at their end.
+/// Writes of at least this size are not copied to the buffer, except less than a page at their end.
 const MIN_UNBUFFERED: usize = 256 << 10;
 const PAGE: usize = 4 << 10;
-/// The buffered bytes begin at a multiple of this: else the system took a fifth longer to copy them.
+/// The buffered bytes begin at a multiple of this. Otherwise the system took a fifth longer to copy them.
 const LINE: usize = 64;
 
-/// An open file and what has not been written to it yet. Dropped, it writes nothing more.
+/// An open file, and bytes that were not written to it yet. If it is dropped, these bytes are lost.
 pub struct BufferedFile {
     file: File,
-    /// The file's position: behind what is written.
+    /// The position in the file, after the written bytes.
     position: u64,
-    /// What is gathered, fewer bytes than there are up to the next multiple of [`BUFFER_SIZE`], behind
-    /// padding.
+    /// Padding, then the collected bytes. They do not reach the next multiple of [`BUFFER_SIZE`] in the file.
     memory: Vec<u8>,
-    /// Bytes of padding, so that what follows begins at a multiple of [`LINE`].
+    /// The size of the padding, which aligns the collected bytes to [`LINE`].
     padding: usize,
 }
 
 impl BufferedFile {
-    /// Writes to `file` from `position`, where it stands.
+    /// Writes to `file` from its current position on, which is `position`.
     pub fn new(file: File, position: u64) -> Result<BufferedFile> {
         let mut memory: Vec<u8> = Vec::new();
         memory.try_reserve_exact(BUFFER_SIZE.saturating_add(LINE))?;
@@ -44,7 +43,7 @@ impl BufferedFile {
         Ok(BufferedFile { file, position, memory, padding })
     }
 
-    /// Writes all of `bytes`, now or later.
+    /// Writes all of `bytes`, at once or later.
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         let mut due = self.due(bytes.len());
         while due > 0 {
@@ -61,7 +60,7 @@ impl BufferedFile {
         Ok(())
     }
 
-    /// How many bytes are to be written now if `more` are added.
+    /// How many bytes have to be written now if `more` are added.
     fn due(&self, more: usize) -> u64 {
         let step = if more >= MIN_UNBUFFERED { PAGE } else { BUFFER_SIZE };
         let pending = (self.gathered().len() as u64).saturating_add(more as u64);
@@ -75,7 +74,7 @@ impl BufferedFile {
         self.due(more) > 0
     }
 
-    /// Where the file ends after what is written.
+    /// The position in the file after everything that was written.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -85,7 +84,7 @@ impl BufferedFile {
         self.memory.get(self.padding..).unwrap_or_default()
     }
 
-    /// Writes what was gathered.
+    /// Writes the collected bytes.
     pub fn flush(&mut self) -> Result<()> {
         let done = write_all(&self.file, self.gathered(), &[]);
         self.position = self.position.saturating_add(self.gathered().len() as u64);
@@ -110,7 +109,7 @@ mod tests {
     use super::*;
     use std::io::{Read, Seek, SeekFrom, Write};
 
-    /// An empty file that is gone when it is closed.
+    /// A file without a name, which is deleted when it is closed.
     fn nameless() -> File {
         let path = std::env::temp_dir().join(format!("ztensor-buffered-{}", std::process::id()));
         let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();

@@ -1,9 +1,9 @@
-//! A new file that is written past the page cache in whole blocks: from the caller's memory if it is aligned
-//! as the device needs it, else through buffers of the sink.
+//! Writes a new file in whole blocks that bypass the page cache: from the caller's memory if its alignment
+//! suits the device, else through buffers of the sink.
 //!
-//! An incomplete block waits in a buffer, so that each block is written once; only the file's last bytes go
-//! through the page cache. If the system turns out not to take such writes, the same bytes are written
-//! through the page cache.
+//! An incomplete block waits in a buffer, so that each block is written once. Only the last bytes of the file
+//! go through the page cache. If the system refuses direct writes, the same bytes are written through the
+//! page cache.
 
 use super::write_all::WithoutFileSizeSignal;
 use super::WriteThreads;
@@ -15,37 +15,38 @@ use crate::threads;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of a buffer: one huge page, if the kernel has them.
+/// The size of a buffer: a huge page, if the kernel has one.
 const WRITE_BUFFER_SIZE: usize = HUGE_PAGE;
-/// Buffers, and so threads that write at once: one is filled while the other is written.
+/// The number of buffers, and therefore of threads that write at once: one buffer is filled while the other
+/// is written.
 pub(crate) const WRITE_BUFFERS: usize = 2;
-/// The most bytes that one call writes from the caller's memory. The system splits them and has all pieces
-/// under way.
+/// The most bytes that one call writes from the caller's memory. The system splits the call and writes the
+/// pieces concurrently.
 const MAX_UNBUFFERED: usize = 8 << 20;
 
 /// A file that is written front to back in whole blocks.
 pub struct DirectSink {
     file: File,
     direct: DirectHandle,
-    /// Set when the system refused a write past the page cache.
+    /// Set when the system refuses a direct write.
     refused: AtomicBool,
-    /// The last of them has the incomplete block.
+    /// The last buffer has the incomplete block.
     buffers: Vec<WriteBuffer>,
-    /// The end of what is allocated in the file; the maximum after allocating failed.
+    /// The end of the allocated space in the file; the largest number after allocating failed.
     allocated: u64,
 }
 
-/// Memory for bytes on their way to the file.
+/// Memory for bytes that will be written to the file.
 struct WriteBuffer {
     memory: AlignedBuffer,
-    /// The offset of its bytes in the file: a multiple of the block.
+    /// The offset of its bytes in the file: a multiple of the block size.
     at: u64,
     filled: usize,
 }
 
 impl WriteBuffer {
     fn new() -> Result<WriteBuffer> {
-        // Memory of that size begins at a multiple of it.
+        // Memory of this size begins at a multiple of it.
         Ok(WriteBuffer { memory: AlignedBuffer::zeroed(WRITE_BUFFER_SIZE)?, at: 0, filled: 0 })
     }
 
@@ -53,7 +54,7 @@ impl WriteBuffer {
         self.memory.as_slice().get(..self.filled).unwrap_or_default()
     }
 
-    /// Copies the front of `bytes`, as far as there is room. Returns the rest.
+    /// Copies as much of `bytes` as fits. Returns the rest.
     fn take<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let (now, later) = bytes.split_at(bytes.len().min(WRITE_BUFFER_SIZE.saturating_sub(self.filled)));
         let end = self.filled.saturating_add(now.len());
@@ -66,8 +67,8 @@ impl WriteBuffer {
 }
 
 impl DirectSink {
-    /// Writes to `file`, to which nothing was written yet; none if it has no direct writes, or for lack of
-    /// memory.
+    /// A sink for `file`, which is still empty. `None` if the file does not support direct writes, or there
+    /// is no memory.
     pub fn with_file(file: &File) -> Option<DirectSink> {
         let direct = blocks::open_direct(file)
             .filter(|u| u.block <= WRITE_BUFFER_SIZE && u.memory <= WRITE_BUFFER_SIZE)?;
@@ -78,7 +79,7 @@ impl DirectSink {
         Some(DirectSink { file, direct, refused: AtomicBool::new(false), buffers, allocated: 0 })
     }
 
-    /// Appends all of `bytes`, on several threads if there is work for them; each does the other work first.
+    /// Appends all of `bytes`. Uses several threads if that helps; each of them does the other work first.
     pub fn write(&mut self, bytes: &[u8], threads: &WriteThreads<'_>) -> Result<()> {
         let WriteThreads { count, hooks, other_work } = *threads;
         let pending = self.take_in(bytes, count)?;
@@ -95,7 +96,7 @@ impl DirectSink {
         self.take_back(pending.into_inner())
     }
 
-    /// Adds all of `bytes`. Returns which of them, and of the waiting ones, to write now.
+    /// Adds all of `bytes`. Returns the bytes to write now, including ones that waited.
     fn take_in<'b>(&mut self, bytes: &'b [u8], threads: usize) -> Result<PendingWrites<'b>> {
         let (block, memory) = (self.direct.block, self.direct.memory);
         let refused = self.refused.load(Ordering::Relaxed);
@@ -119,19 +120,18 @@ impl DirectSink {
         self.preallocate(at.saturating_add(rest.len() as u64));
         if threads > 1 && self.buffers.len() < WRITE_BUFFERS && rest.len() > WRITE_BUFFER_SIZE {
             if let Ok(buffer) = WriteBuffer::new() {
-                self.buffers.insert(0, buffer); // reserved when the sink was made
+                self.buffers.insert(0, buffer); // memory was reserved when the sink was made
             }
         }
         let buffers = std::mem::take(&mut self.buffers);
         Ok(PendingWrites { buffers, unbuffered, rest, at, tail, failure: None })
     }
 
-    /// Writes what is pending, piece by piece, until nothing is left. Any number of threads may do so at
-    /// once.
+    /// Writes pending pieces until none is left. Any number of threads may call it at once.
     fn write_pending(&self, all: &Mutex<PendingWrites<'_>>) {
         let mut pending = all.lock();
         let unbuffered = pending.unbuffered;
-        // The one that waited is the last: it is full of whole blocks, the others are empty.
+        // The buffer that waited is the last one and has only whole blocks; the others are empty.
         let Some(mut buffer) = pending.buffers.pop() else { return };
         drop(pending);
         let mut outcome = self.write_blocks(buffer.at, buffer.bytes());
@@ -155,7 +155,7 @@ impl DirectSink {
         }
     }
 
-    /// Ends a write, when every thread has returned.
+    /// Ends a write after every thread has returned.
     fn take_back(&mut self, pending: PendingWrites<'_>) -> Result<()> {
         let PendingWrites { mut buffers, at, tail, failure, .. } = pending;
         if let Some(waiting) = buffers.last_mut() {
@@ -166,8 +166,7 @@ impl DirectSink {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Allocates the file up to `end`: it then has few extents, and writes do not wait for its size to
-    /// change.
+    /// Allocates the file up to `end`. So it gets few extents, and writes do not wait for its size to change.
     fn preallocate(&mut self, end: u64) {
         let _quiet = WithoutFileSizeSignal::new();
         if end > self.allocated {
@@ -176,7 +175,7 @@ impl DirectSink {
         }
     }
 
-    /// Writes whole blocks at their place.
+    /// Writes whole blocks at their offsets.
     fn write_blocks(&self, mut at: u64, mut bytes: &[u8]) -> Result<()> {
         let all = bytes.len();
         let _quiet = WithoutFileSizeSignal::new();
@@ -200,7 +199,7 @@ impl DirectSink {
         Ok(())
     }
 
-    /// Writes what waits, and gives the file the length that it has.
+    /// Writes the waiting bytes, and sets the length of the file.
     pub fn finish(&mut self) -> Result<()> {
         let Some(waiting) = self.buffers.last() else { return Err(fail!(State, "the file is closed")) };
         let bytes = waiting.bytes();
@@ -217,17 +216,17 @@ fn could_not(all: usize, error: &std::io::Error) -> Error {
     Error::io("", error).within(format_args!("could not write {all} bytes"))
 }
 
-/// What a call has to write. Each piece has its own offset, so that several threads may write at once.
-/// Without a buffer there is nothing.
+/// The work of a call. Each piece has its own offset, so several threads may write at once. Without buffers
+/// there is no work.
 #[derive(Default)]
 struct PendingWrites<'b> {
     buffers: Vec<WriteBuffer>,
-    /// Whether the bytes are written from where they are.
+    /// Whether the bytes are written directly from the caller's memory.
     unbuffered: bool,
-    /// The bytes that no thread took yet, and their offset in the file.
+    /// The bytes that no thread has taken yet, and their offset in the file.
     rest: &'b [u8],
     at: u64,
-    /// The incomplete block behind them, which waits.
+    /// The incomplete block after them, which waits.
     tail: &'b [u8],
     failure: Option<Error>,
 }
@@ -250,7 +249,7 @@ mod tests {
 
     const SIZE: usize = 3 * MAX_UNBUFFERED + 5 * WRITE_BUFFER_SIZE + 777;
 
-    /// A file that goes when the test does.
+    /// A file that is deleted at the end of the test.
     struct TempFile(PathBuf);
 
     impl TempFile {
@@ -259,7 +258,7 @@ mod tests {
             TempFile(std::env::temp_dir().join(name))
         }
 
-        /// A sink over a new file; none where files here have no way past the page cache.
+        /// A sink for a new file; `None` if files on this system do not support direct writes.
         fn sink(&self) -> Option<(File, DirectSink)> {
             let file = File::create(&self.0).unwrap();
             let sink = DirectSink::with_file(&file);
@@ -280,7 +279,7 @@ mod tests {
         (0..SIZE as u32).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect()
     }
 
-    /// In a few large pieces, on one thread or several.
+    /// Writes a few large pieces, on one or several threads.
     fn write(sink: &mut DirectSink, data: &[u8], threads: usize) -> Result<()> {
         for part in data.chunks(SIZE / 2 + 5) {
             let calls = AtomicUsize::new(0);
@@ -305,7 +304,7 @@ mod tests {
                 let Some((_, mut sink)) = place.sink() else { return };
                 misalign(&mut sink.direct);
                 write(&mut sink, &data, threads).unwrap();
-                // wine takes anything.
+                // Wine accepts every alignment.
                 if cfg!(not(windows)) {
                     assert_eq!(*sink.refused.get_mut(), number > 0, "lie {number}");
                 }

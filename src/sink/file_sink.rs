@@ -1,5 +1,5 @@
-//! The destination of a written file. A new file is written under a temporary name beside its destination and
-//! renamed when it is complete. A sink that is dropped earlier leaves nothing.
+//! A new file as the destination. It is written under a temporary name in the folder of its destination, and
+//! renamed when it is complete. If the sink is dropped before that, nothing is left.
 
 use super::buffered_file::BufferedFile;
 use super::direct_sink::DirectSink;
@@ -13,18 +13,18 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A new file, published at [`ByteSink::publish`].
+/// A new file. [`ByteSink::publish`] gives it its name.
 pub struct FileSink {
     writer: Option<BufferedFile>,
-    /// Where the bytes of a large durable file go.
+    /// Direct writes, for a large durable file.
     direct: Option<DirectSink>,
-    /// Whether that is still to be decided.
+    /// Whether to use direct writes is not decided yet.
     undecided: bool,
     temporary: SystemPath,
     destination: SystemPath,
-    /// The folder, which is synced at the end if the file is to be durable.
+    /// The folder. It is synced at the end if the file is to be durable.
     folder: Option<SystemPath>,
-    /// All bytes are in the file; it only lacks its name.
+    /// All bytes are in the file; only the rename is left.
     complete: bool,
     published: bool,
 }
@@ -32,13 +32,13 @@ pub struct FileSink {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl FileSink {
-    /// A new file for `path`. An existing file stays until then.
+    /// A new file for `path`. An existing file stays unchanged until the new one is published.
     pub fn create(path: &Path, durable: bool) -> Result<Self> {
         let destination = resolve(path)?;
         let folder = folder_of(&destination);
         let name = destination.file_name().ok_or_else(|| fail!(InvalidArgument, "the path names no file"))?;
         let kept = kept_permissions(&SystemPath::new(&destination)?)?;
-        // If the old file was private, nobody may open the new one before it has the same permissions.
+        // If the old file is private, nobody may open the new one before it has the same permissions.
         let access = if kept.is_some() { Access::CreatePrivate } else { Access::CreateNew };
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -47,7 +47,8 @@ impl FileSink {
             let folder = durable.then(|| SystemPath::new(folder)).transpose()?;
             match temporary.open(access) {
                 Ok(file) => return FileSink::with_file(file, temporary, target, folder, kept.as_ref()),
-                Err(e) if e.kind() == ErrorKind::AlreadyExists => {} // left by a process of our number
+                // Left by another process with our process number.
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(Error::io("could not create a temporary file in its folder", &e)),
             }
         }
@@ -60,7 +61,7 @@ impl FileSink {
         folder: Option<SystemPath>,
         kept: Option<&Permissions>,
     ) -> Result<Self> {
-        // From here on dropping the sink removes the file.
+        // From here on, dropping the sink removes the file.
         let mut sink = FileSink {
             writer: None,
             direct: None,
@@ -78,8 +79,8 @@ impl FileSink {
         }
     }
 
-    /// Decides whether to write past the page cache, by which a large durable file is on the disk sooner.
-    /// Called before `more` bytes are written.
+    /// Decides whether to use direct writes, which get a large durable file to the disk sooner. Called before
+    /// `more` bytes are written.
     fn decide(&mut self, more: usize) -> Result<()> {
         let Some(writer) = self.writer.as_mut().filter(|w| self.undecided && w.would_write(more)) else {
             return Ok(());
@@ -87,13 +88,13 @@ impl FileSink {
         self.undecided = false;
         self.direct = DirectSink::with_file(writer.file());
         match self.direct.as_mut() {
-            Some(direct) => direct.write(writer.gathered(), &WriteThreads::alone()), // all that there was so far
+            Some(direct) => direct.write(writer.gathered(), &WriteThreads::alone()), // everything so far
             None => Ok(()),
         }
     }
 
-    /// All bytes were written: they are in the file, and on the disk where it is to be durable. It is closed
-    /// and lacks only its name, so that publishing finds the disk full no more.
+    /// Called after all bytes were written. Ensures that they are in the file, and on the disk if it is to be
+    /// durable, and closes it. Only the rename is left, so publishing cannot fail because the disk is full.
     pub fn complete(&mut self) -> Result<()> {
         let mut writer = self.writer.take().ok_or_else(closed)?;
         match self.direct.take() {
@@ -107,8 +108,8 @@ impl FileSink {
         Ok(())
     }
 
-    /// As `publish`, but takes no other file's place. A file system without hard links has the look before
-    /// alone.
+    /// Like `publish`, but does not replace an existing file. On a file system without hard links, only a
+    /// check before the rename ensures that.
     pub fn publish_new(&mut self) -> Result<()> {
         if !self.complete {
             self.complete()?;
@@ -118,32 +119,32 @@ impl FileSink {
             Err(_) if self.destination.as_path().symlink_metadata().is_ok() => Err(taken()),
             Err(_) => self.publish(),
             Ok(()) => {
-                let _ = self.temporary.remove(); // one that stays is a hidden file more
+                let _ = self.temporary.remove(); // if it stays, it is one more hidden file
                 self.is_in_place()
             }
         }
     }
 
-    /// It has its name.
+    /// Called when the file has its name.
     fn is_in_place(&mut self) -> Result<()> {
         self.complete = false;
         self.published = true;
         self.folder.as_ref().map_or(Ok(()), sync_folder)
     }
 
-    /// Whether it has its name.
+    /// Whether the file has its name.
     pub fn is_published(&self) -> bool {
         self.published
     }
 
-    /// Where the file is until it is published.
+    /// The path of the file until it is published.
     pub fn temporary_path(&self) -> &Path {
         self.temporary.as_path()
     }
 }
 
-/// The permissions of the file that is replaced, which the new one gets. If they cannot be found out it is an
-/// error, since the file may have been private.
+/// The permissions of the file that is replaced; the new file gets them. Fails if they cannot be read,
+/// because the file may be private.
 fn kept_permissions(destination: &SystemPath) -> Result<Option<Permissions>> {
     match stat::of_path(destination) {
         Ok(stat) => Ok(Some(stat.permissions)),
@@ -157,7 +158,7 @@ fn not_kept(error: &std::io::Error) -> Error {
     Error::io("could not take over the permissions of the file that it replaces", error)
 }
 
-/// The path that will be replaced: of a symbolic link its target, so that the link stays a link.
+/// The path that will be replaced. For a symbolic link, this is its target, so that the link remains.
 fn resolve(path: &Path) -> Result<PathBuf> {
     let given = SystemPath::new(path)?;
     match stat::of_path(&given) {
@@ -170,9 +171,9 @@ fn resolve(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Follows the symbolic links of a path that leads to no file yet.
+/// Follows the symbolic links of a path to a file that does not exist yet.
 fn behind_links(path: &Path) -> Result<PathBuf> {
-    /// More links are a circle, which `stat` has already refused.
+    /// More links can only be a cycle, which `stat` has already refused.
     const MAX_LINKS: usize = 40;
     let mut end = crate::io::path::copy(path)?;
     for _ in 0..MAX_LINKS {
@@ -194,9 +195,10 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// The name under which the file grows: hidden, beside its destination.
+/// The temporary name of the file: hidden, in the folder of its destination.
 fn hidden(folder: &Path, name: &OsStr, number: u64) -> Result<PathBuf> {
-    /// File systems allow 255 bytes; a destination near that leaves no room for our affixes.
+    /// File systems allow 255 bytes. If the name of the destination is almost that long, our prefix and
+    /// suffix do not fit.
     const MAX_SIZE: usize = 250;
     let process = std::process::id();
     let affix = try_format(format_args!(".{process}-{number}.tmp"))?;

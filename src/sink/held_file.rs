@@ -1,5 +1,4 @@
-//! A file that a writer is about to change: its lock, and what shows that somebody else has changed or
-//! replaced it.
+//! A file that a writer will change: its lock, and how to detect that somebody else changed or replaced it.
 
 use super::file_sink::FileSink;
 use super::{ByteSink, WriteThreads};
@@ -12,19 +11,19 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// An open file with its lock, which ends when the file is closed. A file system without locks has the checks
-/// of [`Place`] alone.
+/// An open file with its lock, which is released when the file is closed. On a file system without locks,
+/// only the checks of [`Place`] protect it.
 pub struct HeldFile {
     file: File,
     place: Place,
 }
 
-/// Where a file is, its size and its time, as they were when it was locked.
+/// The path, size and time of a file when it was locked.
 pub struct Place {
-    /// Without symbolic links, and absolute.
+    /// Absolute, and without symbolic links.
     path: SystemPath,
     size: u64,
-    /// In nanoseconds since 1970; 0 where that is not known.
+    /// In nanoseconds since 1970; 0 if that is unknown.
     modified: i64,
 }
 
@@ -70,12 +69,12 @@ fn busy() -> Error {
 }
 
 impl Place {
-    /// Bytes of the file when it was locked.
+    /// The size of the file when it was locked.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// When the file was changed last, when it was locked.
+    /// When the file was last changed before it was locked.
     pub fn modified(&self) -> i64 {
         self.modified
     }
@@ -110,14 +109,14 @@ impl Place {
     }
 }
 
-/// A new file that replaces a file that stays locked until then.
+/// A new file that replaces another one, which stays locked until then.
 pub struct ReplacingSink {
     new: FileSink,
     old: Option<HeldFile>,
 }
 
 impl ReplacingSink {
-    /// Writes to `new`, which is to take the place of `old`.
+    /// Writes to `new`, which will replace `old`.
     pub fn new(new: FileSink, old: HeldFile) -> ReplacingSink {
         ReplacingSink { new, old: Some(old) }
     }
@@ -138,7 +137,7 @@ impl ByteSink for ReplacingSink {
             place.check_unchanged(file)?;
         }
         if cfg!(windows) {
-            self.old = None; // a file that is open cannot be replaced everywhere
+            self.old = None; // some systems cannot replace an open file
         }
         let published = self.new.publish();
         self.old = None;

@@ -1,4 +1,4 @@
-//! Where a written file goes: bytes front to back, never tensors.
+//! Destinations of a written file. They get bytes front to back, and know no tensors.
 
 pub mod append_sink;
 mod buffered_file;
@@ -11,18 +11,18 @@ mod write_all;
 use crate::error::Result;
 use crate::threads::{self, ThreadHooks};
 
-/// Where a file's bytes go: front to back, never seeking.
+/// The destination of a file's bytes, which are written front to back without seeking.
 pub trait ByteSink: Send {
-    /// Appends all of `bytes`, or fails for good.
+    /// Appends all of `bytes`. After a failure the sink cannot be used any more.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// Appends many bytes, perhaps on several threads; one does `other_work` meanwhile.
+    /// Appends many bytes, possibly on several threads. Meanwhile, one thread does `other_work`.
     fn write_with_threads(&mut self, bytes: &[u8], threads: &WriteThreads<'_>) -> Result<()> {
         threads.write_and_work(|| self.write(bytes))
     }
 
-    /// What was written has to reach its destination before what follows: a footer, which makes the file
-    /// valid.
+    /// Ensures that everything written so far reaches its destination before the following bytes, which are a
+    /// footer that makes the file valid.
     fn settle(&mut self) -> Result<()> {
         Ok(())
     }
@@ -30,8 +30,8 @@ pub trait ByteSink: Send {
     /// Publishes what was written. The sink cannot be used after that, even if it fails.
     fn publish(&mut self) -> Result<()>;
 
-    /// After writing or publishing failed: restores the destination. The error of a failure says what state
-    /// it is in.
+    /// Restores the destination after writing or publishing failed. An error says what state the destination
+    /// has.
     fn roll_back(&mut self) -> Result<()> {
         Ok(())
     }
@@ -40,27 +40,28 @@ pub trait ByteSink: Send {
 /// The threads that a large write may use.
 #[derive(Clone, Copy)]
 pub struct WriteThreads<'w> {
-    /// The most threads, the caller's among them.
+    /// The most threads, including the caller's.
     pub count: usize,
-    /// The host's functions around each.
+    /// The caller's functions for each thread.
     pub hooks: ThreadHooks,
-    /// Other work to be done meanwhile. Any thread may call it, and the caller's calls it last; it runs only
-    /// once.
+    /// Other work to do meanwhile. Any thread may call it, and the caller's thread calls it last. It runs
+    /// only once.
     pub other_work: Option<&'w (dyn Fn() + Sync)>,
 }
 
 impl WriteThreads<'_> {
-    /// Only the caller's thread, and no other work.
+    /// Only the caller's thread, without other work.
     pub(super) fn alone() -> Self {
         WriteThreads { count: 1, hooks: ThreadHooks::default(), other_work: None }
     }
 
-    /// Writes on the caller's thread while another does the other work, if there is any and there may be one.
+    /// Writes on the caller's thread. If there is other work and another thread is allowed, that thread does
+    /// it meanwhile.
     pub(super) fn write_and_work(&self, write: impl FnOnce() -> Result<()>) -> Result<()> {
         let Some(other_work) = self.other_work else { return write() };
         threads::with_workers(usize::from(self.count > 1), self.hooks, other_work, || {
             let written = write();
-            other_work(); // if no thread could be started
+            other_work(); // in case no thread could be started
             written
         })
     }

@@ -1,13 +1,13 @@
-//! All of some bytes in one write, if the system takes them so, and no signal where it does not.
+//! Writes all of some bytes, with one call if the system accepts that, and without a signal if it does not.
 //!
-//! A process whose files may only grow so far (RLIMIT_FSIZE, `ulimit -f`) is sent a signal when one would
-//! grow further, which kills it by default. A library's write must fail instead.
+//! If the size of a process's files is limited (RLIMIT_FSIZE, `ulimit -f`), the system sends a signal when a
+//! file would exceed it, and the signal kills the process by default. A library's write must fail instead.
 
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::{ErrorKind, IoSlice, Write};
 
-/// The bytes of `front`, then those of `rest`; interruptions and short counts are taken up again.
+/// Writes `front`, then `rest`. Continues after interruptions and short writes.
 pub(super) fn write_all(mut file: &File, mut front: &[u8], mut rest: &[u8]) -> Result<()> {
     let all = front.len().saturating_add(rest.len());
     let failed =
@@ -32,7 +32,7 @@ pub(super) fn write_all(mut file: &File, mut front: &[u8], mut rest: &[u8]) -> R
     Ok(())
 }
 
-/// While it lives, a write or a truncation of this thread past the limit is EFBIG and nothing else.
+/// While this exists, a write or truncation on this thread that exceeds the limit only fails with EFBIG.
 pub struct WithoutFileSizeSignal {
     #[cfg(unix)]
     before: Option<libc::sigset_t>,
@@ -40,7 +40,7 @@ pub struct WithoutFileSizeSignal {
 
 #[cfg(not(unix))]
 impl WithoutFileSizeSignal {
-    /// No such signal here.
+    /// There is no such signal on this system.
     pub fn new() -> Self {
         WithoutFileSizeSignal {}
     }
@@ -48,9 +48,9 @@ impl WithoutFileSizeSignal {
 
 #[cfg(unix)]
 impl WithoutFileSizeSignal {
-    /// Blocks the signal for this thread, unless the host has done so.
+    /// Blocks the signal for this thread, unless it is blocked already.
     pub fn new() -> Self {
-        // SAFETY: plain calls on sets of signals that live here; an all-zero set is a valid one to fill.
+        // SAFETY: calls with local sets of signals; all zeros are valid before a set is filled.
         unsafe {
             let mut before: libc::sigset_t = std::mem::zeroed();
             let blocked = libc::pthread_sigmask(libc::SIG_BLOCK, &file_size_signal(), &mut before) == 0
@@ -75,7 +75,7 @@ fn file_size_signal() -> libc::sigset_t {
 impl Drop for WithoutFileSizeSignal {
     fn drop(&mut self) {
         let Some(before) = &self.before else { return };
-        // SAFETY: as above. The signal is sent to the thread that writes: taken here, it is gone.
+        // SAFETY: as above. The signal was sent to this thread; accepting it here removes it.
         unsafe {
             let mut pending: libc::sigset_t = std::mem::zeroed();
             libc::sigpending(&mut pending);

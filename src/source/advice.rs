@@ -1,4 +1,4 @@
-//! What the system can be advised about bytes: of a mapping, of the page cache.
+//! Advice to the system about bytes: of a mapping or in the page cache.
 
 use super::pages::Pages;
 use crate::error::{fail, is_refusal, Error, Result, SystemText};
@@ -7,25 +7,25 @@ use crate::io::page_size;
 use std::fs::File;
 use std::ops::Range;
 
-/// What will be done with some bytes: the system can prepare for it.
+/// How bytes will be used, so that the system can prepare for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Nothing is known.
+    /// Unknown.
     Normal,
-    /// Front to back.
+    /// They will be read front to back.
     Sequential,
-    /// Needed next: start reading.
+    /// They will be needed next: start reading them.
     WillNeed,
-    /// Now: read everything before the call returns.
+    /// They are needed now: read them before the call returns.
     Populate,
-    /// Not needed again by this process, which gives its pages back.
+    /// This process does not need them again: it releases their pages.
     Release,
-    /// Not needed again by anybody: the page cache gives them back, too.
+    /// No process needs them again: the page cache releases them, too.
     Evict,
 }
 
 impl Advice {
-    /// As the C interface calls it, behind `ZT_ADVICE_`.
+    /// Its name in the C interface, after `ZT_ADVICE_`.
     pub fn name(self) -> &'static str {
         match self {
             Advice::Normal => "NONE",
@@ -38,13 +38,13 @@ impl Advice {
     }
 }
 
-/// The error of an advice that is not available here.
+/// The error for advice that is not available on this system.
 #[cold]
 pub fn unsupported(advice: Advice, why: &str) -> Error {
     fail!(Unsupported, "ZT_ADVICE_{} is not available: {why}", advice.name())
 }
 
-/// The error of an advice that the system did not take.
+/// The error for advice that the system refused.
 #[cold]
 #[cfg_attr(not(any(unix, windows)), allow(dead_code))]
 fn failed(advice: Advice, error: &std::io::Error) -> Error {
@@ -56,8 +56,8 @@ fn failed(advice: Advice, error: &std::io::Error) -> Error {
     }
 }
 
-/// The addresses for system calls about the bytes `range` of a mapping of `size` bytes at `address`. They
-/// begin at a page, which is mapped, too, and may be before our bytes.
+/// The addresses for a system call about the bytes `range` of a mapping of `size` bytes at `address`. They
+/// begin at a page boundary, which is mapped, too, and may be before our bytes.
 #[cfg(any(unix, windows))]
 fn pages_of(address: usize, size: usize, range: &Range<u64>, page: usize) -> Option<Range<usize>> {
     let start = usize::try_from(range.start).ok()?.min(size);
@@ -82,8 +82,8 @@ mod platform {
     pub fn advise(map: &[u8], range: &Range<u64>, advice: Advice) -> Result<()> {
         let Some(pages) = pages_of(map.as_ptr().addr(), map.len(), range, page_size()) else { return Ok(()) };
         let (address, length) = (map.as_ptr().with_addr(pages.start).cast_mut().cast(), pages.len());
-        // SAFETY: pages of our own mapping of a file; none of these changes a byte that is seen through it,
-        // as what is dropped is read again when it is touched. Where it was changed, `map` drops nothing.
+        // SAFETY: these are pages of our own mapping of a file. No call changes a visible byte: dropped pages
+        // are read again when they are touched. For a private mapping, `map` drops nothing.
         let reported = |kernel| checked(advice, unsafe { libc::madvise(address, length, kernel) });
         match advice {
             Advice::Normal => reported(libc::MADV_NORMAL),
@@ -108,23 +108,24 @@ mod platform {
         PrefetchVirtualMemory, VirtualUnlock, WIN32_MEMORY_RANGE_ENTRY,
     };
 
-    /// What GetCurrentProcess returns.
+    /// The value that GetCurrentProcess returns.
     const THIS_PROCESS: HANDLE = std::ptr::without_provenance_mut(usize::MAX);
 
     pub fn advise(map: &[u8], range: &Range<u64>, advice: Advice) -> Result<()> {
         let Some(pages) = pages_of(map.as_ptr().addr(), map.len(), range, page_size()) else { return Ok(()) };
         let address: *mut c_void = map.as_ptr().with_addr(pages.start).cast_mut().cast();
         let length = pages.len();
-        // SAFETY, here and below: pages of our own mapping of a file; none of these changes a byte that is
-        // seen through it, as what is dropped is read again when it is touched.
+        // SAFETY, here and below: these are pages of our own mapping of a file. No call changes a visible
+        // byte: dropped pages are read again when they are touched.
         let done = match advice {
             Advice::Normal => return Ok(()),
-            // Reading every page here would end the process where the file cannot be read.
+            // Touching every page here would end the process if the file cannot be read.
             Advice::WillNeed | Advice::Populate => unsafe {
                 let range = WIN32_MEMORY_RANGE_ENTRY { VirtualAddress: address, NumberOfBytes: length };
                 PrefetchVirtualMemory(THIS_PROCESS, 1, &raw const range, 0)
             },
-            // SAFETY: as above. Pages that are not locked leave the working set, and the call fails for that.
+            // SAFETY: as above. Unlocking pages that are not locked removes them from the working set; the
+            // call reports that as a failure.
             Advice::Release => unsafe { VirtualUnlock(address, length) },
             Advice::Sequential | Advice::Evict => {
                 return Err(unsupported(advice, "Windows does not support it for mappings"));
@@ -152,22 +153,23 @@ mod platform {
     }
 }
 
-/// Whether the page cache can be asked to give pages back.
+/// Whether the page cache can be told to release pages.
 pub const EVICTS: bool = cfg!(target_os = "linux");
 
-/// Advises the system about the bytes `range` of a mapping, and so about all pages that they touch.
+/// Advises the system about the bytes `range` of a mapping, and therefore about all pages that they touch.
 pub fn advise_mapped(map: &[u8], range: &Range<u64>, advice: Advice) -> Result<()> {
     platform::advise(map, range, advice)
 }
 
-// glibc's `off_t` has 32 bits on 32-bit processors, too few for large files; others have but one.
+// On 32-bit processors, glibc's `off_t` has 32 bits, which is too few for large files. Other C libraries have
+// only one `off_t`.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 use libc::{off64_t as Offset, posix_fadvise64 as fadvise};
 #[cfg(all(target_os = "linux", not(target_env = "gnu")))]
 use libc::{off_t as Offset, posix_fadvise as fadvise};
 
-/// First byte and length of a range of a file; none for an empty one, as the system takes a length of 0 for
-/// all the rest.
+/// The first byte and the length of a range of a file; `None` if it is empty, because a length of 0 means the
+/// rest of the file.
 #[cfg(target_os = "linux")]
 fn file_place(base: u64, range: &Range<u64>) -> Option<(Offset, Offset)> {
     let length = range.end.checked_sub(range.start).filter(|length| *length > 0)?;
@@ -203,16 +205,16 @@ pub fn advise_file(file: &File, base: u64, pages: &Pages, range: &Range<u64>, ad
     }
 }
 
-/// The most bytes that the page cache is asked to read in one call, which counts them in an int.
+/// The most bytes that the page cache can be told to read in one call, which has an int for the size.
 #[cfg(any(target_vendor = "apple", test))]
 const MAX_READ_ADVICE: u64 = 1 << 30;
 
-/// The most bytes that the page cache is asked to read in all: more than it can keep.
+/// The most bytes that the page cache is told to read in total. It cannot keep more.
 #[cfg(any(target_vendor = "apple", test))]
 const MAX_READ_AHEAD: u64 = 1 << 40;
 
-/// First byte and length of each piece of a range of a file, at most up to the file's end. Offsets are
-/// relative to `base`, and all pieces together have at most [`MAX_READ_AHEAD`] bytes.
+/// The first byte and length of each piece of a file range, at most up to the end of the file. Offsets are
+/// relative to `base`. All pieces together have at most [`MAX_READ_AHEAD`] bytes.
 #[cfg(any(target_vendor = "apple", test))]
 fn pieces(base: u64, range: &Range<u64>, file_end: u64) -> impl Iterator<Item = (i64, i32)> {
     let start = base.saturating_add(range.start);
@@ -225,7 +227,7 @@ fn pieces(base: u64, range: &Range<u64>, file_end: u64) -> impl Iterator<Item = 
 }
 
 /// Starts reading the bytes `range` of an open file into the page cache. Offsets are relative to `base`.
-/// SEQUENTIAL and NONE set the read-ahead of the whole open file; NONE restores the default.
+/// SEQUENTIAL and NONE set the read-ahead of the open file; NONE restores the default.
 #[cfg(target_vendor = "apple")]
 pub fn advise_file(file: &File, base: u64, _pages: &Pages, range: &Range<u64>, advice: Advice) -> Result<()> {
     use std::io::Error as IoError;
@@ -239,17 +241,17 @@ pub fn advise_file(file: &File, base: u64, _pages: &Pages, range: &Range<u64>, a
         }),
         _ => Ok(()),
     };
-    // SAFETY: a descriptor that `file` keeps open, and a number.
+    // SAFETY: `file` keeps the descriptor open; the rest is a number.
     let read_ahead = || unsafe { libc::fcntl(file.as_raw_fd(), libc::F_RDAHEAD, 1) };
     match advice {
-        // Where that fails, nothing else was advised before.
+        // If this fails, no other advice was given before.
         Advice::Normal => _ = read_ahead(),
         _ if range.is_empty() => {}
         Advice::Sequential => checked(read_ahead())?,
         Advice::WillNeed | Advice::Populate => {
             for (ra_offset, ra_count) in pieces(base, range, crate::io::read_at::size_of(file)?) {
                 let place = libc::radvisory { ra_offset, ra_count };
-                // SAFETY: a descriptor that `file` keeps open, and a struct that lives here and is only read.
+                // SAFETY: `file` keeps the descriptor open; the struct is local and only read.
                 checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_RDADVISE, &raw const place) })?;
             }
         }
@@ -263,7 +265,7 @@ pub fn advise_file(file: &File, base: u64, _pages: &Pages, range: &Range<u64>, a
     Ok(())
 }
 
-/// Advises the page cache about a range of an open file; not possible here.
+/// Advises the page cache about a range of an open file. This is not possible on this platform.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 pub fn advise_file(
     _file: &File,

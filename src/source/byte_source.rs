@@ -1,5 +1,5 @@
-//! The interface to a file's bytes, how a range of them is read, and its two smallest sources: memory, and a
-//! shard that is not opened.
+//! The interface to a file's bytes, functions that read a range, and the two smallest sources: memory, and a
+//! shard that is not open.
 
 use super::advice::{unsupported, Advice};
 use super::pages::{page_size, Pages};
@@ -8,32 +8,32 @@ use crate::error::{fail, Result};
 use crate::memory::{in_memory, whole_units, zeroed, AlignedBuffer};
 use std::ops::Range;
 
-/// How many bytes are read at a time where not all are needed at once.
+/// How many bytes are read at a time if not all of them are needed at once.
 pub(crate) const READ_CHUNK: usize = 1 << 20;
 
-/// Where a file's bytes come from. Any number of threads may read at once.
+/// The source of a file's bytes. Any number of threads may read from it at once.
 pub trait ByteSource: Send + Sync {
-    /// Bytes in all.
+    /// The number of bytes.
     fn size(&self) -> u64;
 
-    /// These bytes, if they can be borrowed without copying.
+    /// These bytes, if they can be borrowed.
     fn slice(&self, range: Range<u64>) -> Option<&[u8]>;
 
-    /// These bytes as C borrows them, if that is possible: those of [`ByteSource::slice`], or of a private
-    /// mapping that the caller may change.
+    /// These bytes for C to borrow, if possible: the same as [`ByteSource::slice`], or those of a private
+    /// mapping, which the caller may change.
     fn borrow(&self, range: Range<u64>) -> Option<&[u8]> {
         self.slice(range)
     }
 
-    /// Fills `dst` with the bytes from `offset` on: all of it, or an error.
+    /// Fills `dst` completely with the bytes from `offset` on, or fails.
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()>;
 
-    /// Fills all of `ranges`, as [`Profile::read_many`] says. After an error any of them may be undefined.
+    /// Fills all of `ranges`, as [`Profile::read_many`] says. After an error, all of them are undefined.
     fn read_many(&self, ranges: &mut [ReadRange<'_>]) -> Result<()> {
         ranges.iter_mut().try_for_each(|range| self.read_at(range.offset, range.dst))
     }
 
-    /// Says what will be done with the bytes of `range`; an error where that cannot be done for them.
+    /// Advises how the bytes of `range` will be used. Fails if that is not possible for these bytes.
     fn advise(&self, _range: Range<u64>, advice: Advice) -> Result<()> {
         match advice {
             Advice::Normal => Ok(()),
@@ -41,33 +41,34 @@ pub trait ByteSource: Send + Sync {
         }
     }
 
-    /// How the bytes lie in pages.
+    /// How the bytes are arranged in pages.
     fn pages(&self) -> Pages {
         Pages::new(crate::io::page_size() as u64, 0, self.size(), true)
     }
 
-    /// What reading costs.
+    /// The cost of reading.
     fn profile(&self) -> Profile {
         Profile::calls()
     }
 
-    /// A number that differs for other bytes; 0 if it is not known.
+    /// A number that differs for other bytes; 0 if none is known.
     fn identity(&self) -> u64 {
         0
     }
 
-    /// The page cache's view of them; none if they are in no file of this system.
+    /// Access to their state in the page cache; `None` if they are not in a file of this system.
     fn page_cache(&self) -> Option<&dyn PageCache> {
         None
     }
 }
 
-/// Whether each read calls a function of the host, which may go over a network.
+/// Whether each read calls a function of the caller, which may use a network.
 pub fn is_callback_source(source: &dyn ByteSource) -> bool {
     source.page_cache().is_none() && source.slice(0..0).is_none()
 }
 
-/// How the file of a source that is read, not mapped, is now, if it is not as it was when it was opened.
+/// The current size and time of the source's file, if they changed since it was opened. `None` if the file is
+/// mapped.
 pub fn change_since_open(source: &dyn ByteSource) -> Result<Option<Change>> {
     match source.page_cache() {
         Some(cache) if source.slice(0..0).is_none() => cache.change(),
@@ -75,8 +76,8 @@ pub fn change_since_open(source: &dyn ByteSource) -> Result<Option<Change>> {
     }
 }
 
-/// Calls `body` with the bytes of `range`: borrowed if possible, else read into fresh memory. The range
-/// was checked against the size of the source.
+/// Calls `body` with the bytes of `range`: borrowed if possible, else read into newly allocated memory. The
+/// range was already compared with the size of the source.
 pub fn with_range<T>(
     source: &dyn ByteSource,
     range: Range<u64>,
@@ -85,7 +86,8 @@ pub fn with_range<T>(
     if let Some(bytes) = source.slice(range.clone()) {
         return body(bytes);
     }
-    let mut bytes = AlignedBuffer::zeroed(in_memory(range.end.saturating_sub(range.start))?)?; // huge pages if many
+    // On huge pages if there are many bytes.
+    let mut bytes = AlignedBuffer::zeroed(in_memory(range.end.saturating_sub(range.start))?)?;
     source.read_at(range.start, bytes.as_mut_slice())?;
     body(bytes.as_slice())
 }
@@ -99,7 +101,7 @@ pub fn for_each_chunk(
     for_each_chunk_of(source, range, 1, body)
 }
 
-/// As [`for_each_chunk`], in whole elements of `unit` bytes.
+/// Like [`for_each_chunk`], in whole elements of `unit` bytes.
 pub fn for_each_chunk_of(
     source: &dyn ByteSource,
     range: Range<u64>,
@@ -123,7 +125,7 @@ pub fn for_each_chunk_of(
     Ok(())
 }
 
-/// Bytes that the source owns or borrows.
+/// Bytes in memory, which the source owns or borrows.
 pub struct MemorySource<B> {
     bytes: B,
 }
@@ -135,7 +137,7 @@ impl<B: AsRef<[u8]> + Send + Sync> MemorySource<B> {
     }
 }
 
-/// The part `range` of `bytes`; none if it passes their end.
+/// The bytes `range` of `bytes`; `None` if it exceeds them.
 pub fn part(bytes: &[u8], range: Range<u64>) -> Option<&[u8]> {
     let start = usize::try_from(range.start).ok()?;
     let end = usize::try_from(range.end).ok()?;
@@ -172,7 +174,7 @@ impl<B: AsRef<[u8]> + Send + Sync> ByteSource for MemorySource<B> {
     }
 }
 
-/// Refuses every read.
+/// A source that refuses every read.
 pub(crate) struct Elsewhere;
 
 impl ByteSource for Elsewhere {

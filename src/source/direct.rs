@@ -1,4 +1,5 @@
-//! Reads past the page cache, where the file system can: whole blocks into aligned memory.
+//! Reads that bypass the page cache, if the file system supports it. They read whole blocks into aligned
+//! memory.
 
 use crate::error::{fail, Result};
 use crate::io::blocks::{self, Alignment, DirectAccess, PAGE};
@@ -10,47 +11,48 @@ use std::fs::File;
 use std::ops::Range;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// The largest block size: no device that Linux supports today needs a larger one.
+/// The largest block size. No device that Linux supports needs a larger one.
 pub(crate) const BLOCK: u64 = PAGE as u64;
 
-/// Bytes of a bounce that a read goes through: a huge page. Larger ones leave the processor's cache, and
-/// into small pages the disk is slower.
+/// The size of a bounce buffer: a huge page. A larger one would not stay in the processor's cache, and reads
+/// into small pages are slower.
 pub(crate) const BOUNCE_SIZE: usize = HUGE_PAGE;
 
-/// Bytes of the smallest bounce.
+/// The smallest bounce buffer.
 pub(crate) const MIN_BOUNCE_SIZE: usize = 64 << 10;
 
-/// The smallest read that is worth being unbuffered.
+/// The smallest read for which an unbuffered read pays.
 const MIN_UNBUFFERED: u64 = 64 << 10;
 
-/// If less than this of a bounce buffer is needed, it is not allocated in full size.
+/// If less of a bounce buffer is needed, it is not allocated in full size.
 const SMALL: usize = 256 << 10;
 
-/// The bounce buffer of a thread, for reads that cannot go to their destination; allocated once it is needed.
+/// The bounce buffer of a thread, for reads that cannot go directly to their destination. It is allocated
+/// when it is first needed.
 pub struct Bounce {
     size: usize,
     memory: Option<AlignedBuffer>,
 }
 
 impl Bounce {
-    /// A bounce buffer of about `size` bytes, and of at most `max` bytes or a huge page, whichever is more.
+    /// A bounce buffer of about `size` bytes, at most `max` bytes or a huge page, whichever is larger.
     pub fn new(size: u64, max: u64) -> Bounce {
         let max = usize::try_from(max).unwrap_or(BOUNCE_SIZE).max(BOUNCE_SIZE);
         let size = usize::try_from(size).unwrap_or(max).clamp(MIN_BOUNCE_SIZE, max);
         Bounce { size: size - size % PAGE, memory: None }
     }
 
-    /// Bytes of its memory, which is allocated when it is first used.
+    /// The size of its memory, which is allocated when it is first used.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Bytes of the largest range that fits with any alignment.
+    /// The largest range that fits with any alignment.
     pub fn capacity(&self) -> usize {
         self.size.saturating_sub(2 * PAGE)
     }
 
-    /// Its first `size` bytes, or more.
+    /// Its memory: at least `size` bytes.
     fn memory(&mut self, size: usize) -> Result<&mut [u8]> {
         if self.memory.as_ref().is_none_or(|memory| memory.as_slice().len() < size) {
             self.memory = Some(AlignedBuffer::zeroed(match size {
@@ -62,20 +64,20 @@ impl Bounce {
         memory.ok_or_else(|| fail!(Internal, "a bounce is not there"))
     }
 
-    /// Its memory for direct reads: whole pages from the system, even if it is small.
+    /// Its memory for direct reads. It consists of whole pages from the system even if it is small.
     fn pages(&mut self) -> Result<&mut [u8]> {
         let size = self.size;
         let memory = self.memory(size.max(1 << 20))?.get_mut(..size);
         memory.ok_or_else(|| fail!(Internal, "a bounce is not there"))
     }
 
-    /// Lets `fill` write `size` bytes at its front.
+    /// Calls `fill` to write `size` bytes at its start.
     pub fn fill(&mut self, size: usize, fill: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
         let front = if size > self.size { None } else { self.memory(size)?.get_mut(..size) };
         fill(front.ok_or_else(|| fail!(Internal, "{size} bytes do not fit a bounce"))?)
     }
 
-    /// Some of what was read into it. If nothing was to be read, there may be no memory.
+    /// A part of the bytes that were read into it. If nothing had to be read, it may have no memory.
     pub fn part(&self, part: Range<usize>) -> Result<&[u8]> {
         if part.is_empty() {
             return Ok(&[]);
@@ -92,12 +94,13 @@ pub struct DirectFile {
     size: u64,
     alignment: Alignment,
     reported: bool,
-    /// The system's error number of the last read that was refused, or 0.
+    /// The system's error number of the last refused read, or 0.
     refusal: AtomicI32,
 }
 
 impl DirectFile {
-    /// A second, direct handle on `file`; none where the platform or the file system has no such thing.
+    /// A second handle on `file` for direct reads; `None` if the platform or file system does not support
+    /// them.
     pub fn open(file: &File, base: u64) -> Result<Option<DirectFile>> {
         let access = blocks::direct_access(file);
         let readable = |a: &Alignment| a.offset <= BLOCK && a.memory <= PAGE;
@@ -115,20 +118,21 @@ impl DirectFile {
         }))
     }
 
-    /// Whether the file system reports that it has direct reads, and their alignment.
+    /// Whether the file system reports that it supports direct reads, and their alignment.
     pub fn is_reported(&self) -> bool {
         self.reported
     }
 
-    /// Why the page cache was taken after a direct read that failed.
+    /// Why reads go through the page cache after a direct read failed.
     pub fn refusal(&self) -> &'static CStr {
         platform::reason(self.refusal.load(Ordering::Relaxed))
     }
 
-    /// Fills `dst` with the bytes from `offset` on: directly if `dst` is `pinned` and aligned, else through
-    /// `bounce`. Small pages are scattered, and each is a separate descriptor for the device, which took up
-    /// to 2x as long. False if the read fails for any reason; then `dst` is undefined, and the caller reads
-    /// through the page cache. If that fails, too, its error is reported.
+    /// Fills `dst` with the bytes from `offset` on. Reads directly into `dst` if it is `pinned` and aligned,
+    /// else through `bounce`: the small pages of other memory are scattered, each is a separate descriptor
+    /// for the device, and this took up to 2x as long. Returns false if the read fails for any reason. Then
+    /// `dst` is undefined, and the caller reads through the page cache, which reports an error if that fails,
+    /// too.
     pub fn read_at(&self, offset: u64, dst: &mut [u8], pinned: bool, bounce: &mut Bounce) -> Result<bool> {
         let start = self.base.saturating_add(offset);
         let end = start.saturating_add(dst.len() as u64);
@@ -148,11 +152,11 @@ impl DirectFile {
             && self.via_bounce(high, tail, bounce)?)
     }
 
-    /// Reads whole blocks into the bounce, window by window, and copies what is wanted.
+    /// Reads whole blocks into the bounce buffer, window by window, and copies the wanted bytes.
     fn via_bounce(&self, mut at: u64, mut dst: &mut [u8], bounce: &mut Bounce) -> Result<bool> {
         while !dst.is_empty() {
             let capacity = bounce.size as u64;
-            // Each window ends at a multiple of its capacity, so that no block is read twice.
+            // Each window ends at a multiple of the capacity, so that no block is read twice.
             let edge = (at - at.checked_rem(capacity).unwrap_or(0)).saturating_add(capacity);
             let count = usize::try_from(edge.saturating_sub(at)).unwrap_or(usize::MAX).min(dst.len());
             let Some(part) = self.window(at, count, bounce)? else { return Ok(false) };
@@ -164,8 +168,8 @@ impl DirectFile {
         Ok(true)
     }
 
-    /// Reads the bytes from `offset` on into the bounce, whose [`Bounce::capacity`] they fit, and says where
-    /// they are in it; none where the file system refuses.
+    /// Reads the bytes from `offset` on into the bounce buffer, where they fit ([`Bounce::capacity`]).
+    /// Returns their position in it; `None` if the file system refuses.
     pub fn fetch(&self, offset: u64, size: usize, bounce: &mut Bounce) -> Result<Option<Range<usize>>> {
         self.window(self.base.saturating_add(offset), size, bounce)
     }
@@ -176,10 +180,10 @@ impl DirectFile {
         let skip = usize::try_from(at - first).unwrap_or(0);
         let wanted = skip.saturating_add(size);
         let whole = wanted.next_multiple_of(usize::try_from(unit).unwrap_or(PAGE));
-        // The file's last block may be short: ask for whole blocks, take what there is.
+        // The file's last block may be short. So request whole blocks, and accept fewer bytes.
         let available = usize::try_from(self.size.saturating_sub(first)).unwrap_or(usize::MAX);
         if available < wanted {
-            // Past the end: the plain read reports it.
+            // This is past the end: the buffered read reports it.
             bounce.fill(size, |memory| read_exact_at(&self.file, at, memory))?;
             return Ok(Some(0..size));
         }
@@ -188,7 +192,7 @@ impl DirectFile {
         Ok(self.fill(first, memory, wanted)?.then_some(skip..wanted))
     }
 
-    /// Fills the front of `window`, `needed` bytes at least; false where the file system refuses.
+    /// Fills at least `needed` bytes at the start of `window`; false if the file system refuses.
     fn fill(&self, offset: u64, window: &mut [u8], needed: usize) -> Result<bool> {
         let unit = usize::try_from(self.alignment.offset).unwrap_or(PAGE).max(self.alignment.memory);
         let mut have = 0;
@@ -199,7 +203,7 @@ impl DirectFile {
                 Ok(n) => {
                     have = have.saturating_add(n);
                     if have < needed {
-                        // A short count may end within a block: that block is read again.
+                        // A short read may end inside a block, which is read again.
                         let cut = have.checked_rem(unit).unwrap_or(0);
                         if cut >= n {
                             return Ok(false);
@@ -254,7 +258,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("ztensor-direct-{}", std::process::id()));
         std::fs::write(&path, &bytes).unwrap();
         let file = File::open(&path).unwrap();
-        std::fs::remove_file(&path).ok(); // where an open file can lose its name
+        std::fs::remove_file(&path).ok(); // on systems that allow it for an open file
         for base in [0, 777, 4096] {
             let Some(direct) = DirectFile::open(&file, base as u64).unwrap() else {
                 println!("direct: skipped: no reads past the page cache here");

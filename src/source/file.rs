@@ -1,5 +1,5 @@
-//! Positioned reads from an open file: nothing is read through a mapping, so a file that is cut short
-//! meanwhile is an error and not a signal.
+//! Reads an open file at offsets. It uses no mapping, so a file that is truncated meanwhile causes an error,
+//! not a signal.
 
 use super::advice::Advice;
 use super::byte_source::ByteSource;
@@ -24,32 +24,33 @@ pub struct FileSource {
     file: File,
     base: u64,
     size: u64,
-    /// Whether the range ends where the file does.
+    /// Whether the range ends at the end of the file.
     to_end: bool,
-    /// Whether nobody else has a duplicate of the handle.
+    /// Whether there are no duplicates of the handle outside this library.
     is_own: bool,
-    /// A change of the file that was accepted, and whether a writer held the file then.
+    /// The last accepted change of the file, and whether a writer held the file then.
     accepted: Mutex<Option<(Change, bool)>>,
-    /// Where the file ended when it was opened.
+    /// The size of the file when it was opened.
     end: u64,
-    /// When it was changed last, in nanoseconds since 1970; 0 where that is not known.
+    /// When it was last changed, in nanoseconds since 1970; 0 if that is unknown.
     modified: i64,
-    /// Whether a writer held the file when it was opened, or may have, and had written to it shortly before.
+    /// Whether a writer held the file when it was opened, or may have held it and had written to it shortly
+    /// before.
     had_writer: bool,
-    /// Whether one call fills many pieces of memory, as far as is known.
+    /// Whether the system can fill several pieces of memory with one call, as far as is known.
     scatters: AtomicBool,
 }
 
-/// Opens a path for reading: a regular file or a block device, never waiting for a FIFO's writer.
+/// Opens a regular file or a block device for reading. Never waits for the writer of a FIFO.
 pub fn open_for_reading(path: &Path) -> Result<File> {
     SystemPath::new(path)?.open(Access::Read).map_err(|e| Error::io("could not open it", &e))
 }
 
-/// A writer that ends an append or takes it back does so within this time, in nanoseconds.
+/// A writer ends an append or rolls it back within this time, in nanoseconds.
 const RECENT: i64 = 10_000_000_000;
 
-/// Whether a file that was written to at that time, in nanoseconds since 1970, has a writer now, or may have:
-/// the lock of a handle that is not our own is not asked for.
+/// Whether a file that was last written at this time (nanoseconds since 1970) has or may have a writer. If
+/// the handle is not only ours, its lock is not checked.
 fn may_have_writer(file: &File, is_own: bool, modified: i64) -> bool {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let age = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX).saturating_sub(modified);
@@ -64,14 +65,14 @@ impl FileSource {
         FileSource { file, base, size, to_end, is_own, accepted, end, modified, had_writer, scatters }
     }
 
-    /// The file at `path`, whole.
+    /// The whole file at `path`.
     pub fn open(path: &Path) -> Result<Self> {
         let file = open_for_reading(path)?;
         let (size, modified) = size_and_time(&file)?;
         Ok(FileSource::new(file, 0, size, (size, modified), true))
     }
 
-    /// `length` bytes from `base` on; `u64::MAX`: all to the end.
+    /// `length` bytes from `base` on. If `length` is `u64::MAX`, all bytes up to the end.
     pub fn from_file(file: File, base: u64, length: u64) -> Result<Self> {
         let (end, modified) = size_and_time(&file)?;
         let capacity = end.checked_sub(base).ok_or_else(|| {
@@ -87,14 +88,14 @@ impl FileSource {
         Ok(FileSource::new(file, base, size, (end, modified), false))
     }
 
-    /// Whether the byte at `offset` is in memory; `mapped` is that byte in a map, where there is one.
+    /// Whether the byte at `offset` is in memory. `mapped` is that byte in a mapping, if there is one.
     pub fn resident_in(&self, offset: u64, mapped: Option<&[u8]>) -> Option<bool> {
         let place = self.base.saturating_add(offset);
         let is_inside = offset < self.size;
         is_inside.then(|| super::residence::resident(&self.file, place, mapped)).flatten()
     }
 
-    /// Fills ranges that follow each other, in one call if the system has one for that.
+    /// Fills contiguous ranges, in one call if the system supports that.
     fn read_run(&self, run: &mut [ReadRange<'_>]) -> Result<()> {
         if run.len() > 1 && self.scatters.load(Ordering::Relaxed) {
             let start = run.first().map_or(0, |first| first.offset);
@@ -109,13 +110,12 @@ impl FileSource {
         run.iter_mut().try_for_each(|range| self.read_at(range.offset, range.dst))
     }
 
-    /// When the file was changed last, in nanoseconds since 1970, as it was when it was opened; 0 where that
-    /// is not known.
+    /// When the file was last changed before it was opened, in nanoseconds since 1970; 0 if that is unknown.
     pub fn modified(&self) -> i64 {
         self.modified
     }
 
-    /// The open file, and the range of it: where it begins, and its size.
+    /// The open file, and the start and size of the range.
     pub fn parts(&self) -> (&File, u64, u64) {
         (&self.file, self.base, self.size)
     }

@@ -1,9 +1,8 @@
-//! A file seen through the page cache: bytes are borrowed, not copied.
+//! A mapped file: bytes are borrowed instead of copied.
 //!
-//! If somebody cuts the file short while it is mapped, touching the lost pages raises SIGBUS, and if somebody
-//! writes to it, the bytes change. That is why mapping is a choice of the caller (`ZT_MODE_MAP`), and why
-//! reads that copy go through the mapping only where that saves most of the work: slices whose pages are in
-//! memory.
+//! If another process truncates the file while it is mapped, touching a lost page raises SIGBUS; if it writes
+//! to the file, the bytes change. So the caller has to choose mapping (`ZT_MODE_MAP`), and reads that copy
+//! use the mapping only if that saves most of the work: for slices whose pages are in memory.
 
 use super::advice::{advise_mapped, unsupported, Advice, EVICTS};
 use super::byte_source::{part, ByteSource};
@@ -22,11 +21,11 @@ enum Memory {
     Empty,
     /// Shared with all processes that have the file open.
     Shared(Mmap),
-    /// Copied page by page where somebody writes to it, which is never one of us.
+    /// Pages are copied when the caller writes to them. The library never does.
     Private(MmapMut),
 }
 
-/// Maps `size` bytes of a file from `base` on.
+/// Maps the range of a file.
 fn map(file: &FileSource, private: bool) -> Result<Memory> {
     const INSTEAD: &str = "ZT_MODE_READ, or ZT_MODE_AUTO, opens it without a mapping";
     let (handle, base, size) = file.parts();
@@ -43,13 +42,13 @@ fn map(file: &FileSource, private: bool) -> Result<Memory> {
     }
     let mut options = MmapOptions::new();
     options.offset(base).len(length);
-    // SAFETY: nobody else has the map, and none of our code writes to it. The header requires for ZT_MODE_MAP
-    // that the caller prevents truncation and writes. The caller may change bytes of a private map; the
-    // library then only uses borrowed bytes (see `slice`).
+    // SAFETY: nothing else has the map, and our code never writes to it. The header demands for ZT_MODE_MAP
+    // that the caller prevents truncation and writes. The caller may change bytes of a private map; therefore
+    // the library reads the file instead (see `slice`).
     let mapped = unsafe {
         match private {
             false => options.map(handle).map(Memory::Shared),
-            // Room for copies of all pages is not set aside: few will be written to.
+            // Do not reserve swap for copies of all pages, because few will be written.
             true => options.no_reserve_swap().map_copy(handle).map(Memory::Private),
         }
     };
@@ -69,8 +68,8 @@ pub struct MapSource {
 }
 
 impl MapSource {
-    /// Maps all of `file`'s range; returns the file if that fails. `private`: the caller may change the
-    /// borrowed bytes, invisible to others.
+    /// Maps the range of `file`. If that fails, returns the file. `private` means that the caller may change
+    /// borrowed bytes, which others do not see.
     pub fn new(file: FileSource, private: bool) -> std::result::Result<Self, (FileSource, Error)> {
         match map(&file, private) {
             Ok(memory) => Ok(MapSource { file, memory }),
@@ -90,7 +89,7 @@ impl MapSource {
         matches!(self.memory, Memory::Private(_))
     }
 
-    /// Drops the whole pages inside a range from this process.
+    /// Removes the whole pages in a range from this process.
     fn release(&self, range: &Range<u64>, advice: Advice) -> Result<()> {
         if self.is_private() {
             return Err(unsupported(advice, "in ZT_MODE_PRIVATE it would undo what was changed"));
@@ -105,7 +104,8 @@ impl ByteSource for MapSource {
         self.file.size()
     }
 
-    /// None for a private mapping: the caller may change its bytes, and reads return those of the file.
+    /// `None` for a private mapping: the caller may have changed its bytes, but reads return the file's
+    /// bytes.
     fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
         if self.is_private() {
             return None;
@@ -131,15 +131,15 @@ impl ByteSource for MapSource {
         }
         match advice {
             Advice::Release => self.release(&range, advice),
-            Advice::Evict if !EVICTS => self.file.advise(range, advice), // which refuses it, before anything is released
+            Advice::Evict if !EVICTS => self.file.advise(range, advice), // fails before anything is released
             Advice::Evict => {
-                // The page cache keeps what a process has mapped.
+                // The page cache keeps pages that a process has mapped, so release them first.
                 self.release(&range, advice)?;
                 self.file.advise(range, advice)
             }
             Advice::Normal | Advice::Sequential => advise_mapped(self.bytes(), &range, advice),
             Advice::WillNeed | Advice::Populate => match advise_mapped(self.bytes(), &range, advice) {
-                // If it is refused for the mapping, the page cache can still be asked to read.
+                // If the advice is not available for the mapping, the page cache can still be told to read.
                 Err(e) if e.cause() == Cause::Unsupported => self.file.advise(range, advice),
                 outcome => outcome,
             },
@@ -162,7 +162,7 @@ impl ByteSource for MapSource {
 impl PageCache for MapSource {
     fn resident(&self, offset: u64) -> Option<bool> {
         let byte = offset.checked_add(1).and_then(|end| part(self.bytes(), offset..end));
-        // Whether a changed private page is resident says nothing of the file's page.
+        // If a private page was changed, being resident says nothing about the file's page.
         self.file.resident_in(offset, byte.filter(|_| !self.is_private()))
     }
 

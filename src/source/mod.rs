@@ -1,4 +1,4 @@
-//! Where a file's bytes come from: positions to bytes, never tensors.
+//! Sources of a file's bytes. They know offsets and bytes, but no tensors.
 
 #[allow(unsafe_code)] // advises the kernel
 pub mod advice;

@@ -1,29 +1,28 @@
-//! Pages: which of them a range of bytes touches, and which have no other bytes. They are counted from the
-//! start of the file, which need not be where the bytes of the source begin.
+//! Pages: which ones a range of bytes touches, and which have only these bytes. Pages are counted from the
+//! start of the file, which may be before the start of the source.
 
 use std::ops::Range;
 
-/// How the bytes of a source lie in pages. Ranges are counted from the source's first byte.
+/// How the bytes of a source are arranged in pages. Ranges count from the source's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pages {
-    /// Bytes of a page: a power of two.
+    /// The size of a page: a power of two.
     page: u64,
     /// The offset of the source's first byte in the file, which begins with a page.
     start: u64,
-    /// The end of the bytes that belong to the source, or to nobody: pages up to here have no byte of a
-    /// neighbour.
+    /// Pages that end at or before this offset have only bytes of the source, or of nothing.
     limit: u64,
 }
 
 impl Pages {
-    /// Pages of `page` bytes of a file. The source is `size` bytes of it, from `start` on. `to_end`: to the
-    /// file's end.
+    /// Pages of `page` bytes. The source is `size` bytes of a file, from `start` on. `to_end` means that it
+    /// extends to the end of the file.
     pub fn new(page: u64, start: u64, size: u64, to_end: bool) -> Pages {
         debug_assert!(page.is_power_of_two());
         Pages { page, start, limit: if to_end { u64::MAX } else { size } }
     }
 
-    /// The same source with pages of another size.
+    /// The same source with pages of this size.
     pub fn with_page(self, page: u64) -> Pages {
         Pages { page, ..self }
     }
@@ -33,20 +32,20 @@ impl Pages {
         self.start.checked_add(offset).is_some_and(|place| place & self.page.saturating_sub(1) == 0)
     }
 
-    /// The first page boundary at or after `offset`; the maximum if there is no such boundary.
+    /// The first page boundary at or after `offset`; the largest number if there is none.
     pub fn border_after(&self, offset: u64) -> u64 {
         let place =
             self.start.checked_add(offset).and_then(|place| place.checked_next_multiple_of(self.page));
         place.and_then(|place| place.checked_sub(self.start)).unwrap_or(u64::MAX)
     }
 
-    /// The last border at `offset` or before it; 0 where that is before the source.
+    /// The last page boundary at or before `offset`; 0 if that is before the source.
     pub fn border_before(&self, offset: u64) -> u64 {
         let place = self.start.saturating_add(offset);
         (place - place.checked_rem(self.page).unwrap_or(0)).saturating_sub(self.start)
     }
 
-    /// The numbers of the pages that `range` touches; the source's first byte is in page 0.
+    /// The numbers of the pages that `range` touches. Page 0 has the source's first byte.
     pub fn numbers(&self, range: Range<u64>) -> Range<u64> {
         let number = |place: u64| place.wrapping_shr(self.page.trailing_zeros());
         let first = number(self.start);
@@ -55,24 +54,24 @@ impl Pages {
         from..number(end.unwrap_or(u64::MAX)).saturating_sub(first)
     }
 
-    /// Whether the page that a range up to `offset` ends in has no byte of a neighbour of the source.
+    /// Whether the last page of a range that ends at `offset` has no bytes outside the source.
     pub fn is_own_up_to(&self, offset: u64) -> bool {
         self.border_after(offset) <= self.limit || self.limit == u64::MAX
     }
 
-    /// The whole pages inside `range`, which have no other bytes.
+    /// The whole pages inside `range`.
     pub fn inside(&self, range: &Range<u64>) -> Option<Range<u64>> {
         let (start, end) = (self.border_after(range.start), self.border_before(range.end));
         (start < end && self.is_border(end)).then_some(start..end)
     }
 
-    /// The pages that `range` touches, without what is before the source.
+    /// The pages that `range` touches, without bytes before the source.
     pub fn touched(&self, range: &Range<u64>) -> Range<u64> {
         self.border_before(range.start)..self.border_after(range.end)
     }
 }
 
-/// Bytes of a page of this system.
+/// The size of a page on this system.
 pub fn page_size() -> u64 {
     crate::io::page_size() as u64
 }
@@ -111,7 +110,7 @@ mod tests {
                 for (from, to) in
                     [(0, 1), (0, page), (5, 3 * page), (page, 2 * page), (7, 7), (page + 1, 9 * page)]
                 {
-                    // Byte by byte: a page is inside if all its bytes are.
+                    // The definition, byte by byte: a page is inside if all its bytes are.
                     let is_inside =
                         |number: u64| number * page >= start + from && (number + 1) * page <= start + to;
                     let numbers: Vec<u64> = (0..120).filter(|n| is_inside(*n)).collect();

@@ -1,4 +1,4 @@
-//! The cost of reading from a source, so that nobody has to check its type.
+//! The cost of reading from a source. Callers use it instead of checking the type of the source.
 
 use super::direct::{DirectFile, BOUNCE_SIZE};
 use crate::error::Result;
@@ -6,39 +6,39 @@ use std::fs::File;
 
 /// A range of a file, and the memory that receives it.
 pub struct ReadRange<'m> {
-    /// Where the first one is.
+    /// The offset of the first byte.
     pub offset: u64,
-    /// Receives them, all or an error.
+    /// Receives all bytes.
     pub dst: &'m mut [u8],
 }
 
-/// How `ByteSource::read_many` is done.
+/// How `ByteSource::read_many` reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadMany {
-    /// By a read for each range.
+    /// With a read for each range.
     OneByOne,
-    /// By one read for ranges that follow each other without a gap.
+    /// With one read for contiguous ranges.
     Adjacent,
-    /// By one request for all, wherever they are.
+    /// With one request for all ranges, wherever they are.
     Anywhere,
 }
 
-/// The most threads that read if the caller leaves their number to the library and the source takes many
-/// reads at once.
+/// The most reading threads if the caller does not set their number and the source supports many concurrent
+/// reads.
 const MAX_WAITING_THREADS: usize = 16;
 
-/// What reads cost.
+/// The cost of reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// The largest gap between two wanted ranges that is read rather than skipped.
     pub gap: u64,
-    /// The largest read that is worth making of several; 0 if reads are not worth combining.
+    /// The largest useful combined read; 0 if combining reads does not help.
     pub largest_request: u64,
-    /// The useful number of concurrent reads; `usize::MAX`: one per thread.
+    /// The useful number of concurrent reads; `usize::MAX` means one for each thread.
     pub concurrency: usize,
-    /// Whether only the threads that call the library may read it.
+    /// Whether only threads of the caller may read it.
     pub callers_thread: bool,
-    /// How several ranges are read.
+    /// How it reads several ranges.
     pub read_many: ReadMany,
 }
 
@@ -54,7 +54,7 @@ impl Profile {
         }
     }
 
-    /// The profile of a local file: a read is a system call.
+    /// The profile of a local file, where a read is a system call.
     pub const fn file() -> Profile {
         Profile {
             gap: 16 << 10,
@@ -65,7 +65,7 @@ impl Profile {
         }
     }
 
-    /// The profile of an unknown source: a read may go over a network.
+    /// The profile of an unknown source, where a read may use a network.
     pub const fn calls() -> Profile {
         Profile {
             gap: 64 << 10,
@@ -76,8 +76,8 @@ impl Profile {
         }
     }
 
-    /// The number of reading threads if a caller wants `wanted`. 0: the useful number of concurrent reads, or
-    /// one per processor if that is `usize::MAX`.
+    /// The number of reading threads if a caller asks for `wanted`. If that is 0, the useful number of
+    /// concurrent reads, or one per processor if that is `usize::MAX`.
     pub fn threads(&self, wanted: usize) -> usize {
         match (self.callers_thread, wanted, self.concurrency) {
             (true, ..) => 1,
@@ -86,60 +86,63 @@ impl Profile {
         }
     }
 
-    /// Whether a combined request may be larger than a bounce buffer, and so than the processor's cache.
+    /// Whether a combined request may be larger than a bounce buffer, and therefore than the processor's
+    /// cache.
     pub const fn gathers(&self) -> bool {
         self.largest_request > BOUNCE_SIZE as u64
     }
 
-    /// Bytes of one call for ranges anywhere in the file, if `threads` threads read at once.
+    /// The size of a call that reads ranges anywhere in the file, if `threads` threads read at once.
     pub fn bytes_at_once(&self, threads: usize) -> u64 {
         let requests = self.concurrency.max(1).div_ceil(threads.max(1));
         self.largest_request.saturating_mul(requests as u64)
     }
 }
 
-/// How a file is now, where it is not as it was when it was opened.
+/// The size and time of a file that changed since it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Bytes from the source's first one to the end of the file.
+    /// How many bytes are from the source's first byte to the end of the file.
     pub size: u64,
-    /// When it was changed last, in nanoseconds since 1970; 0 where that is not known.
+    /// When it was last changed, in nanoseconds since 1970; 0 if that is unknown.
     pub modified: i64,
-    /// Whether the source ended where the file did.
+    /// Whether the source ended at the end of the file.
     pub to_end: bool,
 }
 
-/// The page cache's view of a source, and direct reads past it.
+/// A source's state in the page cache, and direct reads that bypass it.
 pub trait PageCache: Send + Sync {
-    /// Whether the byte at `offset` is in memory already; none where that is not known.
+    /// Whether the byte at `offset` is in memory; `None` if that is unknown.
     fn resident(&self, offset: u64) -> Option<bool>;
 
-    /// A second handle for reads past the page cache, with the offset at which the bytes begin.
+    /// A second handle for direct reads.
     fn direct(&self) -> Result<Option<DirectFile>> {
         Ok(None)
     }
 
-    /// How the file is now, if its size or its time is another one than when it was opened, or than was
-    /// accepted since.
+    /// The file's current size and time, if they differ from those when it was opened or from the last
+    /// accepted change.
     fn change(&self) -> Result<Option<Change>> {
         Ok(None)
     }
 
-    /// None if the size is another one than when the file was opened, or than was accepted since. Otherwise
-    /// whether a writer has the file, or had it then and may have ended its append since.
+    /// `None` if the size differs from the size when the file was opened, or at the last accepted change.
+    /// Otherwise, whether a writer has the file now, or had it at that time and may have finished its append
+    /// since.
     fn same_size(&self, _change: Change) -> Option<bool> {
         None
     }
 
-    /// From now on the file's state after that change counts as unchanged.
+    /// Accepts a change: from now on the file counts as unchanged in this state.
     fn accept(&self, _change: Change) {}
 
-    /// Whether a writer holds the file's lock, as far as that is known.
+    /// Whether a writer is known to hold the file's lock.
     fn has_writer(&self) -> bool {
         false
     }
 
-    /// Whether this is a handle on the same file, unchanged since it was opened, as far as that is known.
+    /// Whether this is a handle on the same file, which has not changed since it was opened, as far as is
+    /// known.
     fn is_still(&self, _other: &File) -> Result<bool> {
         Ok(true)
     }

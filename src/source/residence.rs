@@ -1,11 +1,11 @@
-//! Where the bytes of a file are, as the kernel reports it: on another machine, where a page that does not
-//! come is a signal and each fault a round trip; or in the page cache already.
+//! Where the kernel reports the bytes of a file to be: on another machine (if a page cannot be loaded from
+//! there, touching it raises a signal, and each page fault is a round trip), or already in the page cache.
 
 use std::fs::File;
 
-/// Whether the byte at `offset` is in the page cache; none where the kernel does not report it. `mapped` is
-/// that byte in a map, where there is one. cachestat would report more at once, but is so new that filters of
-/// system calls which kill do not know it.
+/// Whether the byte at `offset` is in the page cache; `None` if the kernel does not report it. `mapped` is
+/// that byte in a mapping, if there is one. cachestat would report more at once, but it is so new that some
+/// filters of system calls would kill the process.
 #[cfg(target_os = "linux")]
 pub fn resident(file: &File, offset: u64, mapped: Option<&[u8]>) -> Option<bool> {
     let absent = match mapped {
@@ -18,50 +18,50 @@ pub fn resident(file: &File, offset: u64, mapped: Option<&[u8]>) -> Option<bool>
     }
 }
 
-/// Whether the kernel reports that the page of a byte is not in memory.
+/// Whether the kernel reports that the page with this byte is not in memory.
 #[cfg(target_os = "linux")]
 fn is_absent(file: &File, offset: u64) -> bool {
     let page = crate::io::page_size();
     let start = offset - offset % page as u64;
-    // SAFETY: the map is not read, and is unmapped before anybody else knows of it.
+    // SAFETY: the map is never read, and is unmapped before anything else can use it.
     let Ok(map) = (unsafe { memmap2::MmapOptions::new().offset(start).len(page).map(file) }) else {
         return false;
     };
     is_page_absent(map.as_ptr())
 }
 
-/// Whether the page of an address in a mapping is absent (mincore). If the process neither owns the file nor
-/// may write it, the kernel reports every page as present, to hide what others read.
+/// Whether the page at an address in a mapping is absent (mincore). If the process neither owns the file nor
+/// may write to it, the kernel reports every page as present, to hide what others read.
 #[cfg(target_os = "linux")]
 fn is_page_absent(address: *const u8) -> bool {
     let page = crate::io::page_size();
     let start = address.wrapping_sub(address.addr().checked_rem(page).unwrap_or(0));
     let mut state = 1u8;
-    // SAFETY: the page is not read. The call is for one byte of it, so one byte is written: an emulator with
-    // larger pages makes the system write one byte for each of its own pages. If there is no such page, this
-    // is an error.
+    // SAFETY: the page is not read. The call is for a single byte, so one byte is written: with larger pages
+    // in an emulator, the system would write one byte for each of its own pages. If there is no such page,
+    // this is an error.
     let status = unsafe { libc::mincore(start.cast_mut().cast(), 1, &raw mut state) };
     status == 0 && state & 1 == 0
 }
 
-/// Whether a byte is read without waiting for the disk; none past the end, too. Asked last: the kernel may
-/// answer by reading ahead, which takes memory and time, and on a fast disk be done with it before it has
-/// answered.
+/// Whether a byte can be read without waiting for the disk. `None` also past the end. This is checked last,
+/// because the kernel may read ahead to answer. That takes memory and time, and on a fast disk it may be
+/// finished before the answer.
 #[cfg(target_os = "linux")]
 fn is_read_at_once(file: &File, offset: u64) -> Option<bool> {
     use std::os::fd::AsRawFd;
     let mut byte = 0u8;
     let place = libc::iovec { iov_base: std::ptr::from_mut(&mut byte).cast(), iov_len: 1 };
     let offset = i64::try_from(offset).ok()?;
-    // By number, because musl has the function only since 1.2.5. The offset's upper half is a separate
-    // argument, which the kernel ignores if a register can hold the whole offset.
+    // Called by number, because musl has the function only since 1.2.5. The upper half of the offset is a
+    // separate argument, which the kernel ignores if a register can hold the whole offset.
     let (low, high) = (offset as libc::c_long, (offset >> 32) as libc::c_long);
     let (fd, flags) = (file.as_raw_fd(), libc::RWF_NOWAIT);
     // SAFETY: one byte that lives here.
     let count = unsafe { libc::syscall(libc::SYS_preadv2, fd, &raw const place, 1_usize, low, high, flags) };
     match count {
         1.. => Some(true),
-        0 => None, // past the end: the read itself will say so
+        0 => None, // past the end: the read itself will report it
         _ if std::io::Error::last_os_error().kind() == std::io::ErrorKind::WouldBlock => Some(false),
         _ => None,
     }
@@ -73,11 +73,11 @@ pub fn resident(_file: &File, _offset: u64, _mapped: Option<&[u8]>) -> Option<bo
     None
 }
 
-/// Whether the file system of `file` gets its bytes over a network, or from a program; false if that is not
-/// known.
+/// Whether the file system of `file` gets its bytes over a network or from a program; false if that is
+/// unknown.
 #[cfg(target_os = "linux")]
 pub fn is_remote(file: &File) -> bool {
-    // On 32-bit processors glibc's plain call fails on a file system of 2^32 blocks.
+    // On 32-bit processors, glibc's plain call fails if a file system has 2^32 blocks or more.
     #[cfg(not(target_env = "gnu"))]
     use libc::{fstatfs, statfs};
     #[cfg(target_env = "gnu")]
@@ -94,8 +94,8 @@ pub fn is_remote(file: &File) -> bool {
     is_remote_kind(kind as u64)
 }
 
-/// Whether a file system is remote, by the numbers of the kernel's linux/magic.h and of file systems that are
-/// not in it.
+/// Whether a file system is remote. The numbers are in the kernel's linux/magic.h, or used by file systems
+/// that are not in it.
 #[cfg(target_os = "linux")]
 fn is_remote_kind(kind: u64) -> bool {
     const REMOTE: [u32; 19] = [
@@ -107,7 +107,7 @@ fn is_remote_kind(kind: u64) -> bool {
         0x0102_1997, // 9p
         0x00C3_6400, // Ceph
         0x5346_414F, // AFS
-        0x6B41_4653, // AFS, the kernel's
+        0x6B41_4653, // AFS of the kernel
         0x0BD0_0BD0, // Lustre
         0x7375_7245, // Coda
         0x0000_564C, // NCP
@@ -119,11 +119,11 @@ fn is_remote_kind(kind: u64) -> bool {
         0xBACB_ACBC, // vmhgfs
         0x786F_4256, // vboxsf
     ];
-    // The field is signed, and of 32 or of 64 bits, by the processor.
+    // The field is signed. It has 32 or 64 bits, depending on the processor.
     REMOTE.iter().any(|remote| u64::from(*remote) == kind & u64::from(u32::MAX))
 }
 
-/// Whether it is not on a file system of this machine.
+/// Whether the file is on a file system of another machine.
 #[cfg(target_vendor = "apple")]
 pub fn is_remote(file: &File) -> bool {
     use std::os::fd::AsRawFd;
@@ -148,7 +148,7 @@ pub fn is_remote(_file: &File) -> bool {
 mod tests {
     use super::*;
 
-    /// A file of this many bytes that nobody else uses.
+    /// A file of `size` bytes that nothing else uses.
     fn written(name: &str, size: usize) -> File {
         let path = std::env::temp_dir().join(format!("ztensor-{name}-{}", std::process::id()));
         std::fs::write(&path, vec![7u8; size]).unwrap();

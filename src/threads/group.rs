@@ -1,4 +1,4 @@
-//! A value and the threads that work on it during its lifetime.
+//! A value, and threads that work on it during its lifetime.
 
 use super::hooks::{mark_worker, ThreadHooks, MAX_THREADS};
 #[cfg(not(unix))]
@@ -10,7 +10,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A value, and what the threads do with it.
+/// A value, and the work that threads do on it.
 pub struct Work<T> {
     value: T,
     body: fn(&T),
@@ -19,28 +19,28 @@ pub struct Work<T> {
 }
 
 impl<T> Work<T> {
-    /// `body` returns when there is nothing more to do. It should not panic: the panic would not be reported.
+    /// `body` returns when nothing is left to do. It should not panic, because a panic would not be reported.
     pub fn new(value: T, hooks: ThreadHooks, body: fn(&T)) -> Work<T> {
         Work { value, body, hooks, started: AtomicU32::new(0) }
     }
 }
 
-/// Threads that share a value. When a group is dropped it waits for them.
+/// Threads that share a value. Dropping the group waits for them.
 pub struct ThreadGroup<T: Send + Sync + 'static> {
-    /// From a box, to which it returns when no thread is left.
+    /// Made from a box, and turned back into the box when no thread is left.
     work: NonNull<Work<T>>,
     threads: Vec<Thread>,
-    /// The process that started them: a child of it has none of them.
+    /// The process that started the threads. A child process has none of them.
     process: u32,
 }
 
-// SAFETY: owns what may be sent, and shares what may be shared; the rest are handles of threads.
+// SAFETY: it owns a value that is `Send`, and shares one that is `Sync`; the rest are handles of threads.
 unsafe impl<T: Send + Sync + 'static> Send for ThreadGroup<T> {}
-// SAFETY: as above: only the value is borrowed.
+// SAFETY: as above, because only the value is borrowed.
 unsafe impl<T: Send + Sync + 'static> Sync for ThreadGroup<T> {}
 
 impl<T: Send + Sync + 'static> ThreadGroup<T> {
-    /// Starts as many of `count` threads as the system gives.
+    /// Starts up to `count` threads, as many as the system provides.
     pub fn start(work: Box<Work<T>>, count: usize) -> ThreadGroup<T> {
         let work = NonNull::from(Box::leak(work));
         let mut group = ThreadGroup { work, threads: Vec::new(), process: std::process::id() };
@@ -53,24 +53,24 @@ impl<T: Send + Sync + 'static> ThreadGroup<T> {
         group
     }
 
-    /// What they share.
+    /// The value that the threads share.
     pub fn value(&self) -> &T {
-        // SAFETY: there until this is dropped; only lent, here and to the threads.
+        // SAFETY: it exists until this is dropped, and is only borrowed, here and by the threads.
         &unsafe { self.work.as_ref() }.value
     }
 
-    /// How many there are.
+    /// The number of threads.
     pub fn threads(&self) -> usize {
         self.threads.len()
     }
 
-    /// Waits for all of them, in the process that started them.
+    /// Waits for all threads, in the process that started them.
     pub fn join(&mut self) {
         std::mem::take(&mut self.threads).into_iter().for_each(Thread::join);
     }
 
-    /// Whether this process started them. A child of fork must not wait for them, because they do not exist
-    /// there.
+    /// Whether this process started them. A child process must not wait for them, because they do not exist
+    /// in it.
     pub fn is_here(&self) -> bool {
         self.process == std::process::id()
     }
@@ -79,18 +79,19 @@ impl<T: Send + Sync + 'static> ThreadGroup<T> {
 impl<T: Send + Sync + 'static> Drop for ThreadGroup<T> {
     fn drop(&mut self) {
         if !self.is_here() {
-            // Locks that the threads held stay locked: the value is leaked, with the handles of the threads.
+            // Locks that the threads held stay locked, so the value and the handles of the threads are
+            // leaked.
             std::mem::forget(std::mem::take(&mut self.threads));
             return;
         }
         self.join();
-        // SAFETY: from the box of `start`; no thread is left that has it.
+        // SAFETY: it is the box of `start`, and no thread uses it any more.
         drop(unsafe { Box::from_raw(self.work.as_ptr()) });
     }
 }
 
 extern "C" fn enter<T>(argument: *mut c_void) -> *mut c_void {
-    // SAFETY: from `start`, for a group of this `T`, which waits for this thread before it frees it.
+    // SAFETY: `start` passed it for a group of this `T`, which waits for this thread before it frees it.
     let work = unsafe { &*argument.cast::<Work<T>>() };
     name_thread();
     mark_worker();
@@ -98,7 +99,7 @@ extern "C" fn enter<T>(argument: *mut c_void) -> *mut c_void {
         let _ended = work.hooks.started(work.started.fetch_add(1, Ordering::Relaxed));
         (work.body)(&work.value);
     }));
-    std::mem::forget(outcome); // a payload might panic when it is dropped
+    std::mem::forget(outcome); // dropping a payload may panic
     std::ptr::null_mut()
 }
 

@@ -1,12 +1,12 @@
-//! Which threads are the library's, how many there may be, and the functions of the host's that each calls.
+//! Which threads the library has started, how many it may start, and the caller's functions that each calls.
 
 use std::cell::Cell;
 use std::ffi::c_void;
 
-/// Called with the host's context and the thread's number among those of one call, from 0.
+/// Called with the caller's context, and the thread's number in its call, counted from 0.
 pub type ThreadCallback = unsafe extern "C" fn(context: *mut c_void, index: u32);
 
-/// The host's functions that a worker calls first and last. By default there are no such functions.
+/// The caller's functions that a worker calls first and last. By default there are none.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadHooks {
     context: *mut c_void,
@@ -14,7 +14,7 @@ pub struct ThreadHooks {
     on_end: Option<ThreadCallback>,
 }
 
-// SAFETY: by the contract of `new`; this type never looks behind the pointer.
+// SAFETY: the contract of `new`; this type never dereferences the pointer.
 unsafe impl Send for ThreadHooks {}
 // SAFETY: as above.
 unsafe impl Sync for ThreadHooks {}
@@ -27,8 +27,8 @@ impl Default for ThreadHooks {
 
 impl ThreadHooks {
     /// # Safety
-    /// Both may be called with `context` from any thread, several at once, as long as a copy of this is used;
-    /// they return, and do not unwind.
+    /// Any thread may call both with `context`, several at once, as long as a copy of this is used. They
+    /// return, and do not unwind.
     pub unsafe fn new(
         context: *mut c_void,
         on_start: Option<ThreadCallback>,
@@ -37,8 +37,8 @@ impl ThreadHooks {
         ThreadHooks { context, on_start, on_end }
     }
 
-    /// Calls the host's function for the begin of a thread, and, when the result is dropped, the one for its
-    /// end.
+    /// Calls the caller's function for the start of a thread. When the result is dropped, calls the function
+    /// for its end.
     pub(super) fn started(self, index: u32) -> impl Drop {
         self.call(self.on_start, index);
         Ended { hooks: self, index }
@@ -46,13 +46,13 @@ impl ThreadHooks {
 
     fn call(self, callback: Option<ThreadCallback>, index: u32) {
         if let Some(callback) = callback {
-            // SAFETY: by the contract of `new`.
+            // SAFETY: the contract of `new`.
             unsafe { callback(self.context, index) };
         }
     }
 }
 
-/// Calls the host's function for the end of a thread when it is dropped, also by a panic.
+/// Calls the caller's function for the end of a thread when it is dropped, also by a panic.
 struct Ended {
     hooks: ThreadHooks,
     index: u32,
@@ -64,20 +64,20 @@ impl Drop for Ended {
     }
 }
 
-/// More threads than this do not help any of the work here.
+/// More threads than this do not help.
 pub(super) const MAX_THREADS: usize = 256;
 
 thread_local! {
-    /// Whether this thread is one of ours.
+    /// Whether the library has started this thread.
     static IS_WORKER: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the caller is a thread that was started here.
+/// Whether the library has started the calling thread.
 pub fn is_worker() -> bool {
     IS_WORKER.with(Cell::get)
 }
 
-/// The calling thread is one of ours.
+/// Marks the calling thread as started by the library.
 pub(super) fn mark_worker() {
     IS_WORKER.with(|is| is.set(true));
 }
@@ -88,7 +88,7 @@ mod tests {
     use crate::threads::{is_worker, run, with_workers};
     use std::sync::Mutex;
 
-    /// What was called, in order, with the thread it was called on.
+    /// The calls in order, each with its thread.
     type Calls = Mutex<Vec<(&'static str, u32, std::thread::ThreadId)>>;
 
     unsafe extern "C" fn start(calls: *mut c_void, index: u32) {
@@ -101,17 +101,17 @@ mod tests {
 
     fn note(calls: *mut c_void, what: &'static str, index: u32) {
         assert!(is_worker());
-        // SAFETY: what `hooks_to` was given, which outlives the threads.
+        // SAFETY: `hooks_to` was given this, and it lives longer than the threads.
         let calls = unsafe { &*calls.cast::<Calls>() };
         calls.lock().unwrap().push((what, index, std::thread::current().id()));
     }
 
     fn hooks_to(calls: &Calls) -> ThreadHooks {
-        // SAFETY: they are waited for before `calls` ends.
+        // SAFETY: the threads are joined before `calls` is dropped.
         unsafe { ThreadHooks::new(std::ptr::from_ref(calls).cast_mut().cast(), Some(start), Some(end)) }
     }
 
-    /// Each thread's start, then its end; none is the caller's.
+    /// Checks that each thread has a start and an end, and that none is the caller's thread.
     fn check(calls: Calls, threads: u32) {
         let calls = calls.into_inner().unwrap();
         assert_eq!(calls.len(), threads as usize * 2);

@@ -1,6 +1,6 @@
-//! POSIX threads. The standard library ends the process where there is no memory for one; these are started
-//! without allocating in this library, so that fewer run. They leave no thread-local data in the host's
-//! threads, either.
+//! POSIX threads. The standard library aborts if there is no memory for a thread. These are started without
+//! an allocation in this library, so fewer of them run instead. They also leave no thread-local data in the
+//! caller's threads.
 
 use crate::lock::Mutex;
 use std::any::Any;
@@ -8,16 +8,16 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
-/// Bytes of a thread's stack. What runs on them recurses over 64 levels of nesting at most.
+/// The size of a thread's stack. Code on it recurses at most 64 levels deep.
 const STACK: usize = 2 << 20;
 
-/// What the threads of one call share; on the stack of the caller, who waits for them.
+/// The data that the threads of a call share. It is on the stack of the caller, who waits for them.
 struct Job<'a> {
     body: &'a (dyn Fn() + Sync),
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-/// Always waits for the threads that were started.
+/// Joins the threads that were started when it is dropped.
 struct Started<'a> {
     threads: &'a [MaybeUninit<libc::pthread_t>],
     count: usize,
@@ -26,13 +26,13 @@ struct Started<'a> {
 impl Drop for Started<'_> {
     fn drop(&mut self) {
         for thread in self.threads.iter().take(self.count) {
-            // SAFETY: one of the first `count`, which were started, and joined just here.
+            // SAFETY: it is one of the first `count`, which were started, and it is joined only here.
             unsafe { libc::pthread_join(thread.assume_init(), std::ptr::null_mut()) };
         }
     }
 }
 
-/// Runs `body` on `more` threads and `own` on the caller's; waits for all.
+/// Runs `body` on `more` threads and `own` on the caller's thread. Waits for all.
 pub fn run<R>(more: usize, body: &(dyn Fn() + Sync), own: impl FnOnce() -> R) -> R {
     let job = Job { body, panic: Mutex::new(None) };
     let mut threads = [const { MaybeUninit::<libc::pthread_t>::uninit() }; super::hooks::MAX_THREADS];
@@ -49,25 +49,25 @@ pub fn run<R>(more: usize, body: &(dyn Fn() + Sync), own: impl FnOnce() -> R) ->
     let worker_panic = job.panic.into_inner();
     match (outcome, worker_panic) {
         (Ok(made), None) => made,
-        (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic), // a bug; the guard at the boundary makes it a status
+        // A bug; the boundary to C turns the panic into a status.
+        (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic),
     }
 }
 
-/// Whether a thread was started.
+/// Starts a thread. Returns whether that succeeded.
 fn start(place: &mut MaybeUninit<libc::pthread_t>, job: &Job<'_>) -> bool {
     let argument = std::ptr::from_ref(job).cast_mut().cast::<c_void>();
-    // SAFETY: `job` lives until the thread was joined (see `Started`), and all that it holds can be used from
-    // any thread.
+    // SAFETY: `job` lives until the thread is joined (see `Started`), and any thread may use it.
     unsafe { create(place, enter, argument) }
 }
 
-/// Whether a thread was started.
+/// Starts a thread. Returns whether that succeeded.
 ///
 /// # Safety
-/// `entry` may be called with `argument` from another thread, until it was joined.
+/// Another thread may call `entry` with `argument` until it is joined.
 unsafe fn create(place: &mut MaybeUninit<libc::pthread_t>, entry: Entry, argument: *mut c_void) -> bool {
-    // SAFETY: the attributes are initialised before they are used and destroyed after; the rest as the caller
-    // says.
+    // SAFETY: the attributes are initialised before and destroyed after their use; the caller ensures the
+    // rest.
     unsafe {
         let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
         if libc::pthread_attr_init(attributes.as_mut_ptr()) != 0 {
@@ -80,30 +80,30 @@ unsafe fn create(place: &mut MaybeUninit<libc::pthread_t>, entry: Entry, argumen
     }
 }
 
-/// What a thread runs.
+/// The function that a thread runs.
 pub type Entry = extern "C" fn(*mut c_void) -> *mut c_void;
 
 /// A thread that continues after the call that started it.
 pub struct Thread(libc::pthread_t);
 
 impl Thread {
-    /// A thread, if the system gives one.
+    /// Starts a thread, if the system provides one.
     ///
     /// # Safety
-    /// `entry` may be called with `argument` from another thread, until [`Thread::join`] has returned.
+    /// Another thread may call `entry` with `argument` until [`Thread::join`] has returned.
     pub unsafe fn start(entry: Entry, argument: *mut c_void) -> Option<Thread> {
         let mut place = MaybeUninit::uninit();
         let before = block_signals();
-        // SAFETY: passed on.
+        // SAFETY: the caller ensures this.
         let started = unsafe { create(&mut place, entry, argument) };
         restore_signals(&before);
-        // SAFETY: written, as it was started.
+        // SAFETY: it is initialised, because the thread was started.
         started.then(|| Thread(unsafe { place.assume_init() }))
     }
 
-    /// Waits until it has ended.
+    /// Waits until the thread has ended.
     pub fn join(self) {
-        // SAFETY: started, and joined just here.
+        // SAFETY: it was started, and is joined only here.
         unsafe { libc::pthread_join(self.0, std::ptr::null_mut()) };
     }
 }
@@ -118,21 +118,21 @@ pub fn name_thread() {
 }
 
 extern "C" fn enter(argument: *mut c_void) -> *mut c_void {
-    // SAFETY: from `start`; alive until this thread was joined.
+    // SAFETY: `start` passed it, and it lives until this thread is joined.
     let job = unsafe { &*argument.cast::<Job<'_>>() };
     name_thread();
     if let Err(panic) = catch_unwind(AssertUnwindSafe(job.body)) {
         let mut place = job.panic.lock();
-        // The first panic is kept; another one is forgotten, since dropping it might panic.
+        // The first panic is kept. Another one is leaked, because dropping it may panic.
         std::mem::forget(place.replace(panic));
     }
     std::ptr::null_mut()
 }
 
-/// Processors that this process may use: its affinity, limited by its control group's share. The standard
-/// library's function allocates and cannot report a failure.
+/// The number of processors that this process may use: its affinity, limited by the share of its control
+/// group. The standard library's function allocates and cannot report a failure.
 pub fn processors() -> usize {
-    // SAFETY: a plain question.
+    // SAFETY: a query without memory.
     let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
     let online = usize::try_from(online).unwrap_or(1);
     match (allowed(), share()) {
@@ -143,7 +143,7 @@ pub fn processors() -> usize {
 
 #[cfg(target_os = "linux")]
 fn allowed() -> Option<usize> {
-    // SAFETY: a set that lives here, of the size that is passed; all-zero is a valid one.
+    // SAFETY: a local set of the passed size; all zeros are valid.
     let count = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
@@ -159,7 +159,7 @@ fn allowed() -> Option<usize> {
     None
 }
 
-/// Processors of a control group: "50000 100000" is half a processor, "max 100000" all of them.
+/// The number of processors of a control group: "50000 100000" is half a processor, "max 100000" means all.
 #[cfg(target_os = "linux")]
 fn share() -> Option<usize> {
     let mut text = [0; 64];
@@ -181,12 +181,13 @@ fn share_of(text: &str) -> Option<usize> {
     Some(quota.checked_div(period)?.max(1))
 }
 
-/// Blocks the signals that a host means for its own threads; new threads inherit that. Those that tell a
-/// thread what it did itself stay: a blocked one would end the process where the host can handle it.
+/// Blocks the signals that are meant for threads of the program; new threads inherit this. Signals that a
+/// thread causes itself stay unblocked: if one were blocked, it would end the process even if the program
+/// could handle it.
 fn block_signals() -> libc::sigset_t {
     const OF_THE_THREAD: [libc::c_int; 7] =
         [libc::SIGBUS, libc::SIGSEGV, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS, libc::SIGABRT];
-    // SAFETY: sets of signals that live here; an all-zero set is a valid one to fill.
+    // SAFETY: local sets of signals; all zeros are valid before a set is filled.
     unsafe {
         let (mut set, mut before): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
         libc::sigfillset(&mut set);

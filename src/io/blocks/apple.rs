@@ -1,7 +1,7 @@
-//! macOS and its relatives: reads that leave nothing in the page cache, by F_NOCACHE. There is no rule of
-//! alignment for them; what is not whole pages, the kernel reads through the page cache and then drops. What
-//! is in the page cache already comes from there. Writes stay with the page cache. This has been compiled and
-//! linked, and has not run.
+//! macOS and related systems: reads with F_NOCACHE leave nothing in the page cache. There are no rules for
+//! their alignment: if they are not whole pages, the kernel reads through the page cache and drops the pages.
+//! Bytes that are already in the page cache come from there. Writes go through the page cache. This code was
+//! compiled and linked, but has not run.
 
 use super::{Access, DirectAccess, File, IoSliceMut, Range, Result};
 use crate::io::path::SystemPath;
@@ -11,12 +11,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-pub(crate) const SCATTERS: bool = false; // preadv came with macOS 11, and Rust's standard library runs on 10.12
+// Preadv came with macOS 11, but Rust's standard library runs on 10.12.
+pub(crate) const SCATTERS: bool = false;
 
-/// Bytes of the longest path that F_GETPATH writes, with the NUL at its end (MAXPATHLEN).
+/// The size of the longest path that F_GETPATH writes (MAXPATHLEN), including the NUL.
 const MAX_PATH_SIZE: usize = libc::PATH_MAX as usize;
 
-/// Regular files have such reads, as far as their file system has: that says nothing of it.
+/// Regular files support such reads if their file system does, which does not report it.
 pub fn direct_access(file: &File) -> DirectAccess {
     match file.metadata() {
         Ok(metadata) if metadata.is_file() => DirectAccess::Unknown,
@@ -24,12 +25,12 @@ pub fn direct_access(file: &File) -> DirectAccess {
     }
 }
 
-/// For reading, whatever `_access` says: there are no writes past the page cache here. By the path that the
-/// file has now, as a duplicate of the descriptor would share its flags; none where that names another file
-/// by now, or none.
+/// For reading only, whatever `_access` is: there are no direct writes here. Opens the current path of the
+/// file, because a duplicate of the descriptor would share its flags. `None` if the path refers to another
+/// file or to none.
 pub fn reopen(file: &File, _access: Access) -> Result<Option<File>> {
     let mut path = [0_u8; MAX_PATH_SIZE];
-    // SAFETY: a descriptor that is open, and as much memory as the system writes at most.
+    // SAFETY: the descriptor is open, and the memory has the largest size that the system writes.
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETPATH, path.as_mut_ptr()) } == -1 {
         return Ok(None);
     }

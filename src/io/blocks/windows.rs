@@ -1,4 +1,5 @@
-//! Windows: handles without buffering (FILE_FLAG_NO_BUFFERING), and how they have to be read and written.
+//! Windows: handles without buffering (FILE_FLAG_NO_BUFFERING), and the alignment for reads and writes with
+//! them.
 
 use super::{Access, Alignment, DirectAccess, File, IoSliceMut, Range, Result, PAGE};
 use std::os::windows::fs::FileExt;
@@ -13,16 +14,16 @@ use windows_sys::Win32::Storage::FileSystem::{
     FILE_FLAG_NO_BUFFERING, FILE_SHARE_DELETE, FILE_SHARE_READ, FILE_SHARE_WRITE, FILE_STORAGE_INFO,
 };
 
-/// ReadFileScatter fills whole pages alone, and only of a handle that is opened for it.
+/// ReadFileScatter only fills whole pages, and needs a handle that was opened for it.
 pub(crate) const SCATTERS: bool = false;
 
-/// The larger of the sectors that addresses count and those that are written as a whole; a page where that is
-/// less, so that what two devices call a sector makes no difference.
+/// The larger of the logical and the physical sector size. It is at least a page, so that it does not matter
+/// how a device defines its sectors.
 pub fn direct_access(file: &File) -> DirectAccess {
     let mut info = FILE_STORAGE_INFO::default();
     let size = size_of::<FILE_STORAGE_INFO>() as u32;
     let place = (&raw mut info).cast();
-    // SAFETY: a handle that is open, and a struct of the size that is said, of integers alone.
+    // SAFETY: the handle is open, and the struct has the given size and only integers.
     match unsafe { GetFileInformationByHandleEx(file.as_raw_handle(), FileStorageInfo, place, size) } {
         0 => DirectAccess::Unknown,
         _ => access_of(&info),
@@ -44,8 +45,8 @@ fn access_of(info: &FILE_STORAGE_INFO) -> DirectAccess {
     }
 }
 
-/// By handle, so that it is the same file even if its path now names another. None, too, where whoever opened
-/// it shares it with nobody.
+/// Uses the handle, so it opens the same file even if its path refers to another one now. `None` also if the
+/// file was opened without sharing.
 pub fn reopen(file: &File, access: Access) -> Result<Option<File>> {
     let rights = match access {
         Access::Read => GENERIC_READ,
@@ -58,25 +59,25 @@ pub fn reopen(file: &File, access: Access) -> Result<Option<File>> {
     if opened.is_null() || opened == INVALID_HANDLE_VALUE {
         return Ok(None);
     }
-    // SAFETY: just opened, and nobody else's.
+    // SAFETY: it was just opened, and nothing else owns it.
     let opened = unsafe { File::from_raw_handle(opened) };
-    // wine opens whatever has the name now.
+    // Wine opens the file that has the name now.
     let same = identity(file).is_some_and(|wanted| identity(&opened) == Some(wanted));
     Ok(same.then_some(opened))
 }
 
-/// The volume and the file's number there; none where the system does not say.
+/// The volume, and the file's number on it; `None` if the system does not say.
 fn identity(file: &File) -> Option<(u32, u32, u32)> {
     let mut info = BY_HANDLE_FILE_INFORMATION::default();
-    // SAFETY: a handle that is open, and a struct of integers that lives here.
+    // SAFETY: the handle is open, and the struct of integers is local.
     let done = unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut info) } != 0;
     done.then_some((info.dwVolumeSerialNumber, info.nFileIndexHigh, info.nFileIndexLow))
 }
 
-/// Space on the disk, which does not make the file longer: what is past its end when it is closed is given
-/// back.
+/// Allocates space on the disk without making the file longer. Space after its end is released when it is
+/// closed.
 pub fn allocate(file: &File, range: &Range<u64>) -> bool {
-    // Less than the file has would cut it.
+    // Allocating less than the file's size would cut it.
     if file.metadata().map_or(true, |meta| meta.len() > range.end) {
         return false;
     }
@@ -84,7 +85,7 @@ pub fn allocate(file: &File, range: &Range<u64>) -> bool {
     let info = FILE_ALLOCATION_INFO { AllocationSize: end };
     let size = size_of::<FILE_ALLOCATION_INFO>() as u32;
     let place = (&raw const info).cast();
-    // SAFETY: a handle that is open, and a struct of the size that is said.
+    // SAFETY: the handle is open, and the struct has the given size.
     unsafe { SetFileInformationByHandle(file.as_raw_handle(), FileAllocationInfo, place, size) != 0 }
 }
 
@@ -96,7 +97,8 @@ pub fn read_scattered_at(_: &File, _: &mut [IoSliceMut<'_>], _at: u64) -> std::i
     Err(std::io::ErrorKind::Unsupported.into())
 }
 
-/// A device or a file system that does not take such a write, or memory that it cannot be given.
+/// Whether the error means that the device or file system does not accept such a write, or not from this
+/// memory.
 pub fn is_refusal(error: &std::io::Error) -> bool {
     const REFUSALS: [u32; 6] = [
         ERROR_CALL_NOT_IMPLEMENTED,
@@ -117,7 +119,7 @@ mod tests {
     #[repr(align(4096))]
     struct Blocks([u8; 8192]);
 
-    /// A file with these bytes, and where it is.
+    /// A file with these bytes, and its path.
     fn file_of(name: &str, bytes: &[u8]) -> (File, std::path::PathBuf) {
         let path = std::env::temp_dir().join(format!("ztensor-{name}-{}", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
