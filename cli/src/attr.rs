@@ -1,5 +1,4 @@
-//! `zt attr`: attributes of a file or of its objects are printed, set and taken away. No data is written
-//! again.
+//! `zt attr`: prints, sets and removes attributes of a file or its objects. It does not write data again.
 
 use crate::arguments::AttrAction;
 use crate::edit::change;
@@ -46,7 +45,7 @@ pub fn run(action: &AttrAction) -> Outcome<()> {
     }
 }
 
-/// What an optional name of an object and a key are.
+/// Splits the arguments into an optional name of an object, and a key.
 fn object_and_key(path: &[String]) -> (Option<&String>, &str) {
     match path {
         [object, key] => (Some(object), key),

@@ -1,4 +1,4 @@
-//! `zt bench`: how fast a file is read by each mode, beside plain reads of the same bytes.
+//! `zt bench`: measures how fast each mode reads a file, compared with plain reads of the same bytes.
 
 mod cold;
 mod plain;
@@ -16,15 +16,15 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use ztensor::reader::File;
 
-/// One of what is compared: a mode with a number of threads.
+/// A mode with a number of threads.
 struct Row {
     mode: Mode,
     threads: usize,
     /// The time of the fastest round.
     time: Duration,
     direct: bool,
-    /// The largest share of the bytes that was in the page cache when a cold run began; none where nobody
-    /// knows.
+    /// The largest share of the bytes that was in the page cache at the start of a cold run; `None` if that
+    /// is unknown.
     cached: Option<f64>,
     reasons: BTreeSet<String>,
 }
@@ -119,7 +119,7 @@ pub fn run(arguments: &Bench) -> Outcome<()> {
     Ok(())
 }
 
-/// Why the runs are not from the disk, if they are not.
+/// Why the runs did not read from the disk, if they did not.
 fn not_cold(rows: &[Row]) -> Option<String> {
     let unknown =
         "the system does not report whether the file left the page cache: the runs may be from memory";
@@ -148,7 +148,7 @@ impl Row {
         }
     }
 
-    /// How often as fast as plain reads with as many threads.
+    /// The speed as a multiple of plain reads with the same number of threads.
     fn of_plain(&self, rows: &[Row]) -> f64 {
         let plain = rows.iter().find(|row| row.mode == Mode::Plain && row.threads == self.threads);
         plain.map_or(1.0, |plain| plain.time.as_secs_f64() / self.time.as_secs_f64().max(1e-9))

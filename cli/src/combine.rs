@@ -1,4 +1,4 @@
-//! `zt add`, `zt merge` and `zt compact`: objects are copied, as they are encoded, into a `.zt` file.
+//! `zt add`, `zt merge` and `zt compact`: copy objects into a `.zt` file without encoding them again.
 
 use crate::arguments::{Add, Chosen, Compact, Merge};
 use crate::edit::{check_is_whole, check_may_change};
@@ -23,7 +23,7 @@ use ztensor::model::value::{order, Attributes, Value};
 use ztensor::reader::{File, Object, OpenOptions};
 use ztensor::writer::{Loss, Recode, Summary, Writer, WriterOptions};
 
-/// What becomes of damaged objects, and what the last lines say.
+/// How damaged objects are handled, and the notes for the end.
 #[derive(Default)]
 struct Damage {
     is_allowed: bool,
@@ -36,8 +36,8 @@ impl Damage {
     }
 }
 
-/// Copies all objects and returns those that were left out. A signal stops it between two pieces; the output
-/// is then as it was before.
+/// Copies all objects. Returns those that were left out. A signal stops it between two pieces; then the
+/// output stays unchanged.
 fn copy_all<'f>(
     writer: &mut Writer,
     objects: &[(Object<'f>, &Path)],
@@ -151,7 +151,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     check_is_zt(output)?;
     check_whole(output)?;
     check_free(output, arguments.force)?;
-    let old = identity(output); // before the inputs are read, it may be one of them
+    let old = identity(output); // before the inputs are read, because it may be one of them
     let inputs = models::once(inputs);
     let files = inputs.iter().map(|path| models::open(path)).collect::<Outcome<Vec<_>>>()?;
     let mut objects = Vec::new();
@@ -167,7 +167,8 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
         }
         merge_attributes(&mut attributes, &mut keys, file, &notes).map_err(|e| Failure::at(path, e))?;
     }
-    // What is all of zTensor 2 stays so: its shards, too, are put into the one file.
+    // If all inputs are zTensor 2, the output is, too. The content of their shards is also put into the
+    // single file.
     let usual = WriterOptions { durable: arguments.durable, ..WriterOptions::default() };
     let version = match files.iter().all(|file| file.container() == Container::V2) {
         true => Container::V2,
@@ -190,7 +191,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     Ok(())
 }
 
-/// The key of an attribute, of any kind.
+/// The key of an attribute. It may have any kind.
 struct Key<'f>(Value<'f>);
 
 impl Ord for Key<'_> {
@@ -217,8 +218,8 @@ fn shown_key(key: Value<'_>) -> String {
     key.as_text().map_or_else(|| format!("{key:?}"), str::to_owned)
 }
 
-/// Adds the attributes of another file; a key that is there keeps its value. Attributes that say what a file
-/// was made from, or which part of a model it is, are left out: they are not true of the merged file.
+/// Adds the attributes of another file; existing keys keep their values. Attributes about a file's origin, or
+/// its part of a model, are left out because they would be wrong for the merged file.
 fn merge_attributes<'f>(
     attributes: &mut Attributes,
     keys: &mut BTreeMap<Key<'f>, Value<'f>>,
@@ -253,7 +254,7 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     check_is_zt(path)?;
     check_is_whole(path)?;
     let file = File::open(path, &OpenOptions::default()).map_err(at_path)?;
-    // A container whose files cannot be edited has no unused bytes.
+    // If files of this container cannot be edited, they have no unused bytes.
     let Some(version) = file.capabilities().appends_as else {
         let container = file.container().name();
         let why = format!("a file of {container} cannot be rewritten in place; use zt convert");
@@ -274,7 +275,7 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     let damage = Damage::new(arguments.allow_damaged);
     copy_all(&mut writer, &objects, path, &interrupt, &damage)?;
     let summary = writer.finish().map_err(|e| failure(&interrupt, path, path, e))?;
-    drop(new.open()?); // by itself, as its name may be a part's
+    drop(new.open()?); // opened alone, because its name may be the name of a part
     NewFiles { files: vec![new], old_root: old, ..NewFiles::default() }.publish()?;
     let freed = before.saturating_sub(summary.file_size);
     report(path, &format!("{} given back", text::size(freed)), &summary)?;
@@ -282,7 +283,7 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     Ok(())
 }
 
-/// The writer's alignment options from a file's components below 1 MiB and above. At most the size of a huge
+/// The writer's alignment options, from a file's components below and above 1 MiB. At most the size of a huge
 /// page: otherwise one component at 2^40 would need that much padding.
 fn alignments(file: &File) -> (u64, u64) {
     const LARGE_SIZE: u64 = 1 << 20;

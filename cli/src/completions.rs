@@ -1,4 +1,4 @@
-//! `zt completions`: what completes commands in a shell.
+//! `zt completions`: prints a script that completes commands in a shell.
 
 use crate::arguments::{Arguments, Completions};
 use crate::failure::Outcome;
@@ -19,8 +19,8 @@ pub fn run(arguments: &Completions) -> Outcome<()> {
     out.flush()
 }
 
-/// As clap makes it, a script for bash offers options where a file is due, and pieces of names that have
-/// spaces in them. Where it offers nothing, bash itself completes names of files.
+/// clap's script for bash offers options where a file is expected, and splits names that contain spaces.
+/// Where our version offers nothing, bash itself completes file names.
 fn for_bash(script: &str) -> String {
     const WORDS: &str = r#"
 _zt_words() {
@@ -37,8 +37,8 @@ _zt_words() {
     format!("{}{WORDS}", script.replace(files, "COMPREPLY=()").replace("-F _zt ", "-F _zt_words "))
 }
 
-/// As clap makes it, a script for fish knows the values of options, and none of words that stand alone: the
-/// shells of this command.
+/// clap's script for fish completes values of options, but not of positional arguments: the shells of this
+/// command.
 fn for_fish(script: &str) -> String {
     let shells: Vec<String> = Shell::value_variants().iter().map(Shell::to_string).collect();
     let shells = shells.join(" ");

@@ -1,7 +1,7 @@
-//! `zt convert`: a file or a model of any container that the library opens becomes a file of another.
+//! `zt convert`: converts a file or model of any container that the library opens to another container.
 //!
-//! What is read is the same for all: objects that are chosen and perhaps renamed. What is written is a file
-//! of this folder for each container.
+//! Reading is the same for all: objects are selected and possibly renamed. For each output container there is
+//! a file in this folder.
 
 mod blocks;
 mod choice;
@@ -85,7 +85,7 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     report(&job, &written, files, started)
 }
 
-/// Gives all files their names, once they are what they should be; how many there are.
+/// Gives all files their names after checking them. Returns how many there are.
 fn publish(job: &Job<'_>, written: &mut Written) -> Outcome<usize> {
     let files = std::mem::take(&mut written.files);
     if files.is_empty() {
@@ -97,7 +97,7 @@ fn publish(job: &Job<'_>, written: &mut Written) -> Outcome<usize> {
     files.publish().map(|()| count)
 }
 
-/// What was done, in a line: on standard output, unless that is the output.
+/// Prints a line about the result: to standard output, unless that is the output.
 fn report(job: &Job<'_>, written: &Written, files: usize, started: Instant) -> Outcome<()> {
     let arguments = job.arguments;
     let shown = arguments.output.display().to_string();
@@ -139,7 +139,7 @@ fn report(job: &Job<'_>, written: &Written, files: usize, started: Instant) -> O
     Ok(())
 }
 
-/// The container that the extension of a name stands for, in any case of its letters.
+/// The container for the extension of a name, in upper or lower case.
 fn target_of(path: &Path) -> Option<Target> {
     let extension = path.extension().map(|e| e.to_ascii_lowercase());
     match extension.as_deref().and_then(|e| e.to_str()) {
@@ -156,18 +156,18 @@ fn verify(input: &Input, arguments: &Convert, interrupt: &Interrupt) -> Outcome<
     let options = VerifyOptions { threads, ..VerifyOptions::default() };
     let continues = |_, _| interrupt.check().is_ok();
     let verified = input.file.verify(&options, &continues, &mut VerifyReport::default());
-    interrupt.check()?; // why it failed, if a signal stopped it
+    interrupt.check()?; // if a signal stopped it, that is the cause
     let is_choice = !arguments.include.is_empty() || !arguments.exclude.is_empty();
     let leaves_out = arguments.skip_unreadable || is_choice;
     match verified {
-        // What cannot be checked cannot be read, and is left out.
+        // Data that cannot be checked cannot be read, either, and is left out.
         Err(e) if leaves_out && e.cause() == Cause::Unsupported => Ok(()),
         verified => verified.map_err(|e| input.failure(e)),
     }
 }
 
 impl Convert {
-    /// What is to be written.
+    /// The container to write.
     fn target(&self) -> Outcome<Target> {
         if let Some(target) = self.to {
             return Ok(target);
@@ -183,7 +183,7 @@ impl Convert {
         target_of(&self.output).ok_or_else(|| Failure::at(&self.output, why))
     }
 
-    /// Refuses options that mean nothing for what is written.
+    /// Refuses options that have no meaning for the output container.
     fn check(&self, target: Target) -> Outcome<()> {
         let refused = |option: &str, of: &str| {
             Err(Failure::at(&self.output, format!("{option} only applies to {of} output")))

@@ -1,5 +1,5 @@
-//! `zt diff`: what two files or models of any containers have that differs. Exit status 0 if they are the
-//! same, 1 if they differ, 2 if that cannot be found out.
+//! `zt diff`: shows the differences between two files or models of any containers. The exit status is 0 if
+//! they are the same, 1 if they differ, and 2 if that cannot be determined.
 
 mod errors;
 mod pairs;
@@ -24,25 +24,25 @@ use ztensor::error::Result;
 use ztensor::model::value::Value;
 use ztensor::reader::{File, Object};
 
-/// Something that differs.
+/// A difference.
 enum Difference {
-    /// Both have it, and say this and that.
+    /// A property with two values.
     Said { what: String, a: String, b: String },
-    /// The bytes or numbers of a component, or all numbers of an object, whose parts differ.
+    /// The bytes or numbers of a component differ, or the numbers of objects with different components.
     Values { role: Option<String>, values: Values },
 }
 
-/// What was found of an object and its counterpart.
+/// The result of comparing an object with its counterpart.
 #[derive(Default)]
 struct Compared {
     differences: Vec<Difference>,
     /// Why some values were not compared.
     passed_over: Option<String>,
-    /// Both types and how far the numbers are apart, if the types differ.
+    /// If the types differ: both types, and how much the numbers differ.
     errors: Option<((String, String), Errors)>,
 }
 
-/// An object of the first file and its counterpart in the second one.
+/// An object of the first file, and its counterpart in the second.
 type Pair<'f> = (Object<'f>, Object<'f>);
 
 pub fn run(arguments: &Diff) -> Outcome<()> {
@@ -71,7 +71,7 @@ fn compare(arguments: &Diff) -> Outcome<()> {
     }
 }
 
-/// All that two files have that differs. What cannot be compared is reported, and counted.
+/// All differences between two files. What cannot be compared is reported and counted.
 pub fn between<'f>(
     (path, a): (&Path, &'f File),
     (other_path, b): (&Path, &'f File),
@@ -147,7 +147,7 @@ fn count_of_attributes(file: &File) -> u64 {
     file.objects().map(|object| count(object.attributes())).sum::<u64>() + count(file.attributes())
 }
 
-/// Notes attributes that say what a file was made from, or which part of a model it is, if they differ.
+/// If attributes about the origin or the part of a model differ, notes that.
 fn note_origins(a: &File, b: &File, notes: &Notes) -> Result<()> {
     let origin = |file: &File| file.origin()?.map(|origin| json::write(origin.get())).transpose();
     let of = |file: &File, key: &str| {
@@ -207,7 +207,7 @@ fn of_objects(a: &Object<'_>, b: &Object<'_>, attributes: bool, interrupt: &Inte
     Ok(found)
 }
 
-/// Compares objects of equal layouts component by component.
+/// Compares objects with the same layout component by component.
 fn of_components(a: &Object<'_>, b: &Object<'_>, interrupt: &Interrupt, found: &mut Compared) -> Result<()> {
     for component in a.components() {
         let Some(other) = b.component(component.role()) else { continue };
@@ -242,7 +242,7 @@ fn of_components(a: &Object<'_>, b: &Object<'_>, interrupt: &Interrupt, found: &
     Ok(())
 }
 
-/// The roles in order. One that has a comma is quoted, so that it is not taken for two.
+/// The roles in order. A role with a comma is quoted, so that it does not look like two.
 fn roles(object: &Object<'_>) -> String {
     let mut roles: Vec<_> = object.components().map(|component| component.role()).collect();
     roles.sort_unstable();

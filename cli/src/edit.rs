@@ -1,4 +1,4 @@
-//! `zt edit`: objects of a file are taken away and renamed, their attributes set and taken away, all at once.
+//! `zt edit`: removes and renames objects of a file, and sets and removes their attributes, all at once.
 
 use crate::arguments::{Chosen, Edit};
 use crate::failure::{Failure, Outcome};
@@ -11,7 +11,7 @@ use ztensor::error::Result;
 use ztensor::reader::{File, OpenOptions};
 use ztensor::writer::{Writer, WriterOptions};
 
-/// Does what the options say, kind by kind.
+/// Makes the requested changes, one kind after the other.
 pub fn run(arguments: &Edit) -> Outcome<()> {
     let removed = removed(arguments)?;
     change(&arguments.file, arguments.durable, |writer| {
@@ -32,7 +32,7 @@ pub fn run(arguments: &Edit) -> Outcome<()> {
     })
 }
 
-/// The names of the objects that are taken away.
+/// The names of the objects to remove.
 fn removed(arguments: &Edit) -> Outcome<Vec<String>> {
     let path = &arguments.file;
     if arguments.remove.is_empty() || arguments.meaning.exact {
@@ -47,24 +47,24 @@ fn removed(arguments: &Edit) -> Outcome<Vec<String>> {
     names.collect()
 }
 
-/// Refuses what is not to be written to, even where another file could take its place.
+/// Refuses a file that may not be written, even if another file could replace it.
 pub fn check_may_change(path: &Path) -> Outcome<()> {
     if path.is_dir() {
         return Err(Failure::at(path, "it is a folder; name the file to change"));
     }
-    // To open a pipe would wait for its reader.
+    // Opening a pipe would wait for its reader.
     match path.is_file().then(|| std::fs::OpenOptions::new().write(true).open(path)) {
         Some(Err(error)) => Err(Failure::at(path, format!("could not open it for writing: {error}"))),
         _ => Ok(()),
     }
 }
 
-/// Refuses a file that is a part of a model of several files, which would not fit the others any more.
+/// Refuses a part of a model of several files, because it would not match the other parts after a change.
 pub fn check_is_whole(path: &Path) -> Outcome<()> {
     let is_zt = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zt"));
     let options = models::with_choice(&OpenOptions::default());
     if !is_zt || options.part || !path.is_file() {
-        return Ok(()); // what is wrong with it is said when it is opened
+        return Ok(()); // opening it reports the error
     }
     let files = File::model_paths(path, &options).map_err(|e| Failure::at(path, e))?;
     let is_same =
@@ -82,8 +82,8 @@ pub fn check_is_whole(path: &Path) -> Outcome<()> {
     Err(Failure::at(path, why))
 }
 
-/// Changes a file, or leaves it as it was: a writer that is dropped does, and a signal waits until the file
-/// is one or the other.
+/// Changes a file, or leaves it unchanged: dropping a writer restores the file. A signal only takes effect
+/// after that.
 pub fn change(path: &Path, durable: bool, edit: impl FnOnce(&mut Writer) -> Result<()>) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let at_path = |e| Failure::at(path, e);

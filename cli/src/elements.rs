@@ -1,4 +1,4 @@
-//! The elements of a component, as numbers where they are that.
+//! The elements of a component, as numbers if possible.
 
 use ztensor::error::Result;
 use ztensor::model::dtype::{Dtype, Numbers};
@@ -6,13 +6,12 @@ use ztensor::model::manifest::{Encoding, LogicalType};
 use ztensor::model::value::Value;
 use ztensor::reader::{Advice, Component, Object};
 
-/// What its elements are called.
+/// The name of its elements' type.
 pub fn type_name<'f>(component: &Component<'f>) -> &'f str {
     component.logical_name().unwrap_or_else(|| component.dtype_name())
 }
 
-/// What its elements are called, and how they are stored, if that is something else. A block type is called
-/// as ggml calls it.
+/// The name of its elements' type, and how they are stored if that differs. Block types have ggml's names.
 pub fn full_type_name(component: &Component<'_>) -> String {
     let is_block_type = component.known_logical().is_some_and(|logical| logical.is_block_type());
     match component.logical_name() {
@@ -56,7 +55,7 @@ pub fn stored_size(object: &Object<'_>) -> u64 {
     object.components().map(|component| component.stored_size()).fold(0, u64::saturating_add)
 }
 
-/// Groups of items, in their order, with at most `max_size` bytes each, unless a single item has more.
+/// Groups items in order, with at most `max_size` bytes each. A larger item is a group of its own.
 pub fn group_by_size<T>(
     items: impl IntoIterator<Item = T>,
     max_size: u64,
@@ -83,17 +82,17 @@ pub fn release(component: &Component<'_>) {
     let _ = component.advise(Advice::Release); // a hint
 }
 
-/// Whether an attribute of an object says no more than the type of its blocks.
+/// Whether an attribute of an object only repeats the type of its blocks.
 pub fn restates_type(key: Option<&str>) -> bool {
     matches!(key, Some("elems_per_block" | "block_bytes"))
 }
 
-/// Whether its bytes can be decoded at all.
+/// Whether its bytes can be decoded.
 pub fn is_known(component: &Component<'_>) -> bool {
     component.dtype().is_some() && component.encoding() != Encoding::Other
 }
 
-/// Whether each element is a number, or a pair of them, by itself.
+/// Whether each element is a separate number, or a pair of numbers.
 fn is_plain(component: &Component<'_>) -> bool {
     let is_plain = match component.logical() {
         LogicalType::Absent | LogicalType::SameAsDtype => true,
@@ -103,7 +102,7 @@ fn is_plain(component: &Component<'_>) -> bool {
     is_plain && is_known(component)
 }
 
-/// Whether it stands for the numbers of its whole object: blocks, packed floats, codes with scales.
+/// Whether it represents the numbers of its whole object: blocks, packed floats, codes with scales.
 pub fn is_quantized(component: &Component<'_>) -> bool {
     let object = component.object();
     object.codes().is_some_and(|codes| codes.number() == component.number()) && object.is_quantized()
@@ -114,7 +113,7 @@ pub fn are_numbers(component: &Component<'_>) -> bool {
     is_quantized(component) || is_plain(component) && !component.object().is_weight()
 }
 
-/// Numbers of one element: 2 for complex ones, whose parts are numbers by themselves.
+/// How many numbers an element has: 2 if it is complex.
 pub fn numbers_of_element(component: &Component<'_>) -> u64 {
     let width = component.dtype().map_or(1, |dtype| dtype.size() as u64);
     match component.logical() {
@@ -123,7 +122,7 @@ pub fn numbers_of_element(component: &Component<'_>) -> u64 {
     }
 }
 
-/// Gives `body` all numbers of it, front to back.
+/// Calls `body` with all its numbers, front to back.
 pub fn each_chunk(component: &Component<'_>, body: &mut dyn FnMut(&[f64]) -> Result<()>) -> Result<()> {
     let mut numbers = Vec::new();
     each_number(component, &mut |bytes| {
@@ -133,7 +132,7 @@ pub fn each_chunk(component: &Component<'_>, body: &mut dyn FnMut(&[f64]) -> Res
     })
 }
 
-/// Gives `body` the bytes of all numbers of it as f64, front to back.
+/// Calls `body` with the bytes of all its numbers as f64, front to back.
 pub fn each_number(component: &Component<'_>, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
     match is_quantized(component) {
         true => component.object().for_each_number(Dtype::F64, true, body),
@@ -141,7 +140,7 @@ pub fn each_number(component: &Component<'_>, body: &mut dyn FnMut(&[u8]) -> Res
     }
 }
 
-/// What an object or, where it has several, a component of it is called for people.
+/// The name of an object in messages; of a component if the object has several.
 pub fn shown(object: &Object<'_>, component: &Component<'_>) -> String {
     let name = crate::names::shown(object);
     match object.components().len() {

@@ -1,4 +1,4 @@
-//! `zt cat` and `zt extract`: the decoded bytes of tensors, alone or as NumPy files.
+//! `zt cat` and `zt extract`: write the decoded bytes of tensors, alone or as NumPy files.
 
 use crate::arguments::{Cat, Chosen, Extract, Floats};
 use crate::convert::{emit, emit_numbers, Elements};
@@ -52,11 +52,11 @@ pub fn cat(arguments: &Cat) -> Outcome<()> {
     out.flush().map_err(Failure::output)
 }
 
-/// The folder that files come into. A new one has a hidden name until all files are in it. When this is
-/// dropped before, it goes again, and so do the parents that were made with it.
+/// The output folder. A new one has a hidden name until all files are in it. If this is dropped before, the
+/// folder is removed, and so are parents that were made with it.
 struct Folder {
     to: PathBuf,
-    /// A new folder by its hidden name, and its parents that are new, too.
+    /// The hidden path of a new folder, if it is new. Its new parents are also remembered.
     hidden: Option<PathBuf>,
     made: Vec<PathBuf>,
 }
@@ -80,14 +80,15 @@ impl Folder {
                     folder.hidden = Some(hidden);
                     break;
                 }
-                Err(e) if e.kind() == ErrorKind::AlreadyExists => {} // left by a process of our number
+                // Left by another process with our process number.
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(failed(e)),
             }
         }
         Ok(folder)
     }
 
-    /// Where the files are for now.
+    /// The current path of the folder.
     fn path(&self) -> &Path {
         self.hidden.as_deref().unwrap_or(&self.to)
     }
@@ -124,14 +125,14 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     let wanted = |object: &Object<'_>| chosen.has(object);
     let dtype = arguments.dtype.map(Floats::dtype);
     let (notes, mut attributes) = (Notes::default(), count_of(file.attributes()));
-    // Whatever cannot be written is refused before the first file is written.
+    // Refuse everything that cannot be written before the first file is written.
     let (mut planned, mut names, mut is_complete) = (Vec::new(), FileNames::default(), true);
     for object in file.objects().filter(wanted) {
         attributes += count_of(object.attributes());
         if object.components().len() == 0 {
             notes.add(What::LeftOut, "object", &names::text(&object), "it has no component");
         }
-        // One array of all numbers if they are converted, else one for each component.
+        // If numbers are converted, one array with all of them; else one for each component.
         for component in object.components().take(dtype.map_or(usize::MAX, |_| 1)) {
             let header = match (dtype, arguments.raw) {
                 (Some(to), is_raw) => header_of_numbers(path, &object, to, is_raw)?,
@@ -228,18 +229,18 @@ fn count_of(attributes: Option<Value<'_>>) -> u64 {
     attributes.unwrap_or(Value::EMPTY_MAP).pairs().count() as u64
 }
 
-/// Names of files that every file system can tell apart.
+/// Makes file names that differ on every file system.
 #[derive(Default)]
 struct FileNames {
-    /// In small letters and in Unicode's normal form C.
+    /// In lower case and in Unicode's normal form C.
     taken: HashSet<String>,
-    /// The last number that was put behind a name.
+    /// The last number that was added to a name.
     numbers: HashMap<String, u64>,
 }
 
 impl FileNames {
-    /// The file of a component: its name, made safe, and a number where that is taken, and whether it has
-    /// one. None if it is too long for a file.
+    /// The name for the file of a component: its name made safe, with a number if that is taken. Also whether
+    /// it has a number. `None` if it is too long for a file name.
     fn next(&mut self, name: &str, raw: bool) -> Option<(String, bool)> {
         const MAX_SIZE: usize = 255;
         let is_safe = |c: char| !c.is_control() && !matches!(c, '/' | '\\' | ':' | '\0');
@@ -263,7 +264,7 @@ impl FileNames {
     }
 }
 
-/// The header of a NumPy file of an object's numbers as elements of `to`; nothing if only their bytes are
+/// The header of a NumPy file with an object's numbers as elements of `to`; empty if only their bytes are
 /// written.
 fn header_of_numbers(path: &Path, object: &Object<'_>, to: Dtype, is_raw: bool) -> Outcome<Vec<u8>> {
     let refused = |why: String| Failure::at(path, format!("object {:?}: {why}", names::text(object)));
@@ -287,7 +288,7 @@ fn header_of_numbers(path: &Path, object: &Object<'_>, to: Dtype, is_raw: bool) 
 fn header(path: &Path, object: &Object<'_>, component: &Component<'_>, otherwise: &str) -> Outcome<Vec<u8>> {
     let refused = |what: &str| {
         let (name, role) = (names::text(object), component.role());
-        // Of an unknown type nobody knows which bytes to write.
+        // For an unknown type, it is unknown which bytes to write.
         let otherwise =
             if component.unreadable().is_none() { format!("; {otherwise}") } else { String::new() };
         let why = format!("object {name:?}: component {role:?}: NumPy cannot represent {what}{otherwise}");
@@ -300,8 +301,8 @@ fn header(path: &Path, object: &Object<'_>, component: &Component<'_>, otherwise
     let block = elements.block();
     let whole = object.components().len() == 1;
     let of_shape = object.element_count().and_then(|count| block.size(count));
-    // A component that does not fill the object's shape is an array in one dimension, if the object has
-    // several.
+    // If the object has several components and this one does not have its shape, it is a one-dimensional
+    // array.
     let shape = match (whole, of_shape == Some(size)) {
         (_, true) => object.shape().to_vec(),
         (false, false) if size % block.bytes == 0 => vec![size / block.bytes],

@@ -1,4 +1,4 @@
-//! How a command ends when it does not end well: one line on standard error and an exit status.
+//! How a command ends after a failure: one line on standard error, and an exit status.
 
 use crate::{remote, text};
 use std::fmt::Display;
@@ -11,22 +11,22 @@ use std::process::ExitCode;
 pub enum Failure {
     /// `zt: message`, exit status 1.
     Message(String),
-    /// The words of the command do not fit together; exit status 2.
+    /// The arguments do not fit together; exit status 2.
     Usage(&'static str),
     /// It was reported already; exit status 1.
     Reported,
-    /// The reader of standard output has gone: the program ends without a message.
+    /// The reader of standard output is gone: the program ends without a message.
     Pipe,
-    /// What was to be found out cannot be: exit status 2, after whatever is inside was reported.
+    /// The answer cannot be determined: exit status 2, after the inner failure was reported.
     Trouble(Box<Failure>),
-    /// A signal asked to stop; a file that was being written is as it was.
+    /// A signal asked to stop. A file that was being written is unchanged.
     Interrupted(usize),
 }
 
 pub type Outcome<T> = Result<T, Failure>;
 
 impl Failure {
-    /// `path: message`; the path only once, where the message begins with it already.
+    /// `path: message`. If the message already begins with the path, it is not repeated.
     pub fn at(path: &Path, message: impl Display) -> Failure {
         let message = message.to_string();
         match begins_with(&message, path) {
@@ -35,15 +35,14 @@ impl Failure {
         }
     }
 
-    /// A failure of a copy. The message is unchanged if it begins with either path, else it begins with the
-    /// path of the output.
+    /// A failure of a copy. If the message begins with neither path, adds the path of the output.
     pub fn at_either(input: &Path, output: &Path, message: impl Display) -> Failure {
         let message = message.to_string();
         let path = if begins_with(&message, input) { input } else { output };
         Failure::at(path, message)
     }
 
-    /// Standard output could not be written.
+    /// The failure to write standard output.
     pub fn output(error: std::io::Error) -> Failure {
         match error.kind() {
             ErrorKind::BrokenPipe => Failure::Pipe,
@@ -51,12 +50,12 @@ impl Failure {
         }
     }
 
-    /// A file on standard output could not be written: also where nobody reads it any more.
+    /// The failure to write a file to standard output. It is reported even if nobody reads it any more.
     pub fn cut_short(error: std::io::Error) -> Failure {
         Failure::Message(format!("standard output: {error}"))
     }
 
-    /// Its message, without a line of its own.
+    /// Its message as a text.
     pub fn text(&self) -> String {
         match self {
             Failure::Message(message) => message.clone(),
@@ -65,7 +64,7 @@ impl Failure {
         }
     }
 
-    /// Says what there is to say, and gives the exit status.
+    /// Prints the message. Returns the exit status.
     pub fn report(&self) -> ExitCode {
         match self {
             Failure::Message(message) => report(message),
@@ -100,12 +99,12 @@ fn begins_with(message: &str, path: &Path) -> bool {
     names.iter().any(|name| message.strip_prefix(name).is_some_and(|rest| rest.starts_with(": ")))
 }
 
-/// One line on standard error. Where even that fails there is nowhere to report it.
+/// Prints a line on standard error. If that fails, the failure cannot be reported anywhere.
 pub fn report(message: &str) {
     let _ = writeln!(std::io::stderr(), "zt: {}", text::one_line(message));
 }
 
-/// A panic is a bug of this program; its user gets a line to report, not a backtrace.
+/// A panic is a bug of this program. Users get a line that they can report, not a backtrace.
 pub fn report_panics_in_one_line() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(|l| format!(" ({}:{})", l.file(), l.line())).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `zt head`: the first numbers of tensors, with shape and type.
+//! `zt head`: shows the first numbers of tensors, with shape and type.
 
 use crate::arguments::{Chosen, Head};
 use crate::elements;
@@ -27,7 +27,7 @@ pub fn run(arguments: &Head) -> Outcome<()> {
         out.line(format_args!("{name} {shape} {}", text::name(&kind)))?;
         match first(&object, arguments.count) {
             Ok((numbers, per_element)) => {
-                // The parts of a complex number are one dimension more.
+                // The parts of a complex number are an additional dimension.
                 let parts = Some(per_element).filter(|parts| *parts > 1);
                 let shape: Vec<u64> = object.shape().iter().copied().chain(parts).collect();
                 write(&mut out, &numbers, &shape)?;
@@ -46,7 +46,7 @@ pub fn run(arguments: &Head) -> Outcome<()> {
     }
 }
 
-/// The first numbers of an object, at most `count`, and how many of them are one element.
+/// The first numbers of an object, at most `count`, and how many of them make an element.
 fn first(object: &Object<'_>, count: u64) -> Result<(Vec<Number>, u64)> {
     let role = if object.format().is_array() { "data" } else { "values" };
     let values = object.component(role).filter(|values| values.known_logical().is_none());
@@ -68,7 +68,7 @@ fn first(object: &Object<'_>, count: u64) -> Result<(Vec<Number>, u64)> {
             left -= 1;
         }
         match left {
-            0 => Err(Error::new(Cause::Cancelled, format_args!("enough"))), // the rest is not read
+            0 => Err(Error::new(Cause::Cancelled, format_args!("enough"))), // stops reading
             _ => Ok(()),
         }
     });
@@ -78,7 +78,8 @@ fn first(object: &Object<'_>, count: u64) -> Result<(Vec<Number>, u64)> {
     }
 }
 
-/// Writes lines that begin with the place of their first number and end at the latest where a row ends.
+/// Writes lines that begin with the position of their first number. A line ends at the end of a row, or
+/// earlier.
 fn write(out: &mut Output, numbers: &[Number], shape: &[u64]) -> Outcome<()> {
     let row = shape.last().map_or(1, |last| usize::try_from(*last).unwrap_or(usize::MAX)).max(1);
     let (mut lines, mut at, mut rest) = (Vec::new(), 0, numbers);

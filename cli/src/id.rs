@@ -1,4 +1,4 @@
-//! `zt id`: what a file's content is called wherever it is stored, and why the file is not in canonical form.
+//! `zt id`: prints the digest that identifies a file's content, and why the file is not in canonical form.
 
 use crate::arguments::Id;
 use crate::failure::{Failure, Outcome};
@@ -13,7 +13,7 @@ use ztensor::error::{Cause, Error};
 use ztensor::model::value::Value;
 use ztensor::reader::{File, Object, OpenOptions};
 
-/// The result for a file: its digest, or the reason why it has none.
+/// The result for a file: its digest, or why it has none.
 struct Found {
     digest: Result<String, String>,
     /// Why the file is not canonical.
@@ -86,7 +86,8 @@ fn find(path: &Path, algorithm: &str) -> Result<Found, Error> {
     Ok(Found { digest, violation, notes })
 }
 
-/// The first name that is not in Unicode's normal form C, which takes tables that the library does without.
+/// The first name that is not in Unicode's normal form C. The check needs tables that the library does not
+/// have.
 fn decomposed_name(file: &File) -> Option<String> {
     let keys = |map: Option<Value<'_>>, what: &str| {
         let found = map?.pairs().filter_map(|(key, _)| key.as_text()).find(|key| !is_composed(key))?;

@@ -33,7 +33,7 @@ pub fn run(arguments: &Info) -> Outcome<()> {
     out.flush()
 }
 
-/// One thing that is known, under its name.
+/// Prints a property with its name.
 fn fact(out: &mut Output, name: &str, value: impl std::fmt::Display) -> Outcome<()> {
     out.line(format_args!("{name:<12} {value}"))
 }
@@ -157,7 +157,7 @@ pub fn attributes_shown(map: Option<Value<'_>>) -> Result<Vec<String>> {
     pairs.map(line).collect()
 }
 
-/// A value that is no longer than a few lines; `zt attr get` gives the whole.
+/// A value shortened to a few lines; `zt attr get` prints all of it.
 fn short(value: &str) -> String {
     const MAX_SHOWN: usize = 200;
     let shown = text::one_line(value);

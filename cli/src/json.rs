@@ -1,10 +1,9 @@
-//! `zt ls --json`: everything that a file says, in the schema of the corpus manifests.
+//! `zt ls --json`: prints everything that a file declares, in the schema of the corpus manifests.
 //!
-//! Attribute values that JSON lacks are written `{"$bytes": hex}`, `{"$float": "nan"}`,
-//! `{"$tag": [number, value]}`, `{"$map": [[key, value], ..]}`, `{"$undefined": true}` and
-//! `{"$simple": number}`; integers reach from -2^64 to 2^64-1. Of a model of several files, `parts` has the
-//! paths of these, and
-//! `part` of a component is the place in that list of the one that it is in.
+//! Attribute values that JSON lacks are written as `{"$bytes": hex}`, `{"$float": "nan"}`, `{"$tag": [number,
+//! value]}`, `{"$map": [[key, value], ..]}`, `{"$undefined": true}` and `{"$simple": number}`. Integers have
+//! their full range, from -2^64 to 2^64-1. For a model of several files, `parts` has their paths, and `part`
+//! of a component is the position of its file in that list.
 
 use crate::failure::{report, Failure, Outcome};
 use crate::names;
@@ -18,7 +17,7 @@ use ztensor::model::dtype::Dtype;
 use ztensor::model::value::{OwnedValue, Value};
 use ztensor::reader::{Component, File, FilePart, Object};
 
-/// Writes the file as JSON. Where a hash cannot be had its place is null and the outcome a failure.
+/// Writes the file as JSON. If a hash cannot be computed, null is written, and the result is a failure.
 pub fn write(
     out: &mut Output,
     path_of_file: &Path,
@@ -108,12 +107,12 @@ fn text(text: &str) -> Result<String> {
     container::json::write(OwnedValue::text(text)?.get())
 }
 
-/// Missing attributes are an empty map.
+/// Missing attributes become an empty map.
 fn attributes(value: Option<Value<'_>>) -> Result<String> {
     value.map_or(Ok(String::from("{}")), container::json::write)
 }
 
-/// The hash and the number of the decoded bytes, as JSON.
+/// The hash and the size of the decoded bytes, as JSON.
 fn decoded_hash(component: &Component<'_>) -> Result<(String, String)> {
     let width = component.dtype().map_or(1, Dtype::size);
     let mut hasher = Sha256::new();

@@ -1,4 +1,4 @@
-//! `zt ls`: what files hold, as a table, as sums or as JSON.
+//! `zt ls`: lists the contents of files, as a table, as sums or as JSON.
 
 use crate::arguments::{is_path, Chosen, Ls, Sort};
 use crate::elements::stored_size;
@@ -41,7 +41,7 @@ pub fn run(arguments: &Ls) -> Outcome<()> {
         }
     }
     out.flush()?;
-    // What is in a file that cannot be read is not known.
+    // If a file cannot be read, its contents are unknown.
     for text in unmatched.iter().filter(|_| !failed) {
         report(&format!("there is neither an object nor a file {text:?}"));
     }
@@ -51,7 +51,7 @@ pub fn run(arguments: &Ls) -> Outcome<()> {
     }
 }
 
-/// Lists a file, and takes the names and patterns of its objects out of `unmatched`.
+/// Lists a file. Removes the names and patterns that select its objects from `unmatched`.
 fn list(
     out: &mut Output,
     path: &Path,
@@ -109,7 +109,7 @@ fn by_type(objects: &[Object<'_>]) -> Table {
     table
 }
 
-/// The objects that are asked for, in the order that is asked for.
+/// The selected objects, in the requested order.
 fn chosen<'f>(file: &'f File, arguments: &Ls, wanted: &Chosen) -> Vec<Object<'f>> {
     let mut objects: Vec<_> = file.objects().filter(|object| wanted.has(object)).collect();
     match arguments.sort {
@@ -124,12 +124,12 @@ fn chosen<'f>(file: &'f File, arguments: &Ls, wanted: &Chosen) -> Vec<Object<'f>
     objects
 }
 
-/// Which file of a model, and where in it.
+/// The number of the file of a model, and the offset in it.
 fn first_offset(object: &Object<'_>) -> (usize, u64) {
     object.components().map(|c| (c.part_number(), c.offset())).min().unwrap_or((0, 0))
 }
 
-/// None where a component's size is unknown.
+/// `None` if the size of a component is unknown.
 fn decoded_size(object: &Object<'_>) -> Option<u64> {
     object.components().try_fold(0u64, |sum, c| Some(sum.saturating_add(c.size().ok()?)))
 }
@@ -154,7 +154,8 @@ fn table(objects: &[Object<'_>], long: bool) -> Table {
         let format = text::name(object.format_name()).into_owned();
         let shape = text::shape(object.shape());
         let mut components = object.components();
-        // An array is its data; any other object is a line for itself and one for each component.
+        // An array has one line, for its data. Another object has a line for itself and one for each
+        // component.
         match (object.format(), components.next(), components.next()) {
             (Format::Dense | Format::Blocks(_), Some(data), None) => {
                 table.row(line(name, format, shape, &data, long))

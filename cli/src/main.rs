@@ -1,7 +1,8 @@
-//! `zt`: looks into files of tensors, compares, verifies, converts, edits and repairs them.
+//! `zt`: inspects, compares, verifies, converts, edits and repairs files of tensors.
 //!
-//! Results go to standard output, everything else to standard error. Exit status: 0 done, 1 a file failed, 2
-//! wrong usage; of `zt diff` 0 the same, 1 different, 2 trouble.
+//! Results go to standard output, everything else to standard error. The exit status is 0 for success, 1 if a
+//! file failed, and 2 for wrong usage. For `zt diff` it is 0 for no differences, 1 for differences, and 2 for
+//! trouble.
 
 mod arguments;
 mod attr;
@@ -64,7 +65,7 @@ fn main() -> ExitCode {
     match std::panic::catch_unwind(run) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => failure.report(),
-        Err(_) => ExitCode::from(1), // the hook has reported it
+        Err(_) => ExitCode::from(1), // the panic hook has reported it
     }
 }
 

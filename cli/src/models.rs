@@ -1,4 +1,4 @@
-//! Opening models: by a path, a URL or through standard input; which arguments are one model.
+//! Opens models: from a path, a URL or standard input. Also finds out which arguments are the same model.
 
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -25,7 +25,7 @@ pub fn choose(part: bool, include_unlisted: bool, combine: bool) {
     let _ = CHOICE.set(Choice { part, include_unlisted, combine }); // once
 }
 
-/// The options with which a command opens a model.
+/// The options for a command that opens a model.
 pub fn with_choice(options: &OpenOptions) -> OpenOptions {
     let Choice { part, include_unlisted, combine } = CHOICE.get().copied().unwrap_or_default();
     OpenOptions {
@@ -36,7 +36,7 @@ pub fn with_choice(options: &OpenOptions) -> OpenOptions {
     }
 }
 
-/// The paths without those that lead to a model that an earlier one leads to.
+/// The paths without those that lead to the same model as an earlier path.
 pub fn once<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
     let options = with_choice(&OpenOptions::default());
     let (mut seen, mut alone) = (HashSet::new(), HashSet::new());
@@ -48,11 +48,11 @@ pub fn once<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
         if seen.contains(&own) {
             return false;
         }
-        // What is wrong with a path is said when it is opened.
+        // Opening the path reports the error.
         let files = File::model_paths(path, &options).unwrap_or_default();
         let places: Vec<_> = files.iter().map(|file| place(file)).collect();
         if places == [own.clone()] {
-            alone.insert(own); // a file that is named twice is taken twice
+            alone.insert(own); // a file that is named twice is used twice
             return true;
         }
         let is_known = places.iter().any(|place| seen.contains(place) || alone.contains(place));
@@ -63,7 +63,7 @@ pub fn once<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
     paths.iter().map(AsRef::as_ref).filter(is_new).collect()
 }
 
-/// The path without links and `..` in its folder: a link to a file is another file.
+/// The path with its folder resolved: no links and no `..`. A link to a file counts as another file.
 fn place(path: &Path) -> PathBuf {
     match (path.is_dir(), path.file_name()) {
         (false, Some(name)) => {
@@ -79,8 +79,7 @@ pub fn open(path: &Path) -> Outcome<File> {
     open_with(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))
 }
 
-/// Opens it with options, and those of the command line that say which files a model is. `-` is standard
-/// input.
+/// Opens a model with these options and the global ones. `-` is standard input.
 pub fn open_with(path: &Path, options: &OpenOptions) -> Result<File> {
     let options = &with_choice(options);
     let file = match remote::is_url(path) {

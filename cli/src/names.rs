@@ -1,4 +1,4 @@
-//! Names of objects, which need not be UTF-8, as people read and write them.
+//! Names of objects, which may not be UTF-8, in the form that users read and write.
 
 use crate::text;
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ pub fn text<'f>(object: &Object<'f>) -> Cow<'f, str> {
     of_bytes(object.name_bytes())
 }
 
-/// The same of bytes.
+/// Like [`text`], for bytes.
 pub fn of_bytes(name: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(name) {
         Ok(name) => Cow::Borrowed(name),
@@ -19,8 +19,8 @@ pub fn of_bytes(name: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// A name in JSON: a backslash is `\\`, a byte that is not UTF-8 is `\xNN`, so that different names are
-/// different texts. Characters that JSON escapes are not changed.
+/// A name in JSON: a backslash becomes `\\`, and a byte that is not UTF-8 becomes `\xNN`, so that different
+/// names give different texts. Characters that JSON escapes are not changed.
 pub fn in_json(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(name) if name.contains('\\') => Cow::Owned(name.replace('\\', "\\\\")),
@@ -48,8 +48,8 @@ fn with_escapes(name: &[u8], of_text: impl Fn(&str) -> Cow<'_, str>) -> String {
     out
 }
 
-/// The bytes that a name in the form of [`shown`] stands for; none if it has no backslash, or one that is not
-/// of the form.
+/// The bytes of a name in the form of [`shown`]. `None` if it has no backslash, or one that does not fit the
+/// form.
 pub fn unescaped(shown: &str) -> Option<Vec<u8>> {
     if !shown.contains('\\') {
         return None;
@@ -84,8 +84,8 @@ pub fn unescaped(shown: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The name that an argument is in these files: in the form of [`shown`] or, if no object has that name, as
-/// it stands.
+/// The name that an argument means in these files: in the form of [`shown`] or, if no object has that name,
+/// unchanged.
 pub fn named(argument: &str, files: &[&File]) -> Vec<u8> {
     let has = |name: &Vec<u8>| files.iter().any(|file| file.find(name.as_slice()).is_some());
     unescaped(argument).filter(has).unwrap_or_else(|| argument.as_bytes().to_vec())
@@ -117,7 +117,7 @@ mod tests {
             let read = |text: &str| unescaped(text).unwrap_or_else(|| text.as_bytes().to_vec());
             assert!(read(&shown) == name, "{name:?} {shown:?}");
             assert!(valid.is_ok() || read(&of_bytes(&name)) == name, "{name:?}");
-            // Different names look different.
+            // Different names must look different.
             assert!(seen.insert((shown.clone(), name.clone())) || seen.contains(&(shown, name)));
         }
         let shown: std::collections::BTreeSet<_> = seen.iter().map(|(shown, _)| shown).collect();

@@ -1,5 +1,5 @@
-//! The files that a command writes. They have temporary names until all are whole. Then they are opened under
-//! the rules of the names that they will have, and published: all of them or none.
+//! The files that a command writes. They have temporary names until all are complete. Then they are opened as
+//! if they had their names, and published: all of them or none.
 
 mod names;
 mod new_file;
@@ -23,12 +23,12 @@ use ztensor::reader::{File, OpenOptions, Shards};
 #[derive(Default)]
 pub struct NewFiles {
     pub files: Vec<NewFile>,
-    /// What names the others: an index, or the file whose shards they are. It gets its name last.
+    /// The file that names the others: an index, or the file that lists them as shards. It is renamed last.
     pub root: Option<NewFile>,
-    /// Files that only the old root named. They are removed when the new root has its name.
+    /// Files that only the old root names. They are removed when the new root has its name.
     pub obsolete: Vec<PathBuf>,
-    /// The file that the root or the only file replaces, as it was when the names of the others were chosen
-    /// or, if it is an input, before it was read. None if another program may have written it meanwhile.
+    /// The file that the root or the only file replaces, when the names of the other files were chosen or, if
+    /// it is an input, before it was read. `None` if another program may have written it meanwhile.
     pub old_root: Option<Identity>,
 }
 
@@ -47,8 +47,8 @@ impl NewFiles {
         self.root.as_ref().or(only).map(NewFile::path)
     }
 
-    /// Opens all of them as one model, as it will be found under its name. Fails if other files would be read
-    /// with them.
+    /// Opens all of them as one model, under their future names. Fails if other files would be read with
+    /// them.
     pub fn open(&self) -> Outcome<File> {
         let Some(entry) = self.root.as_ref().or(self.files.first()) else {
             return Err(Failure::Message(String::from("internal error: no file was written")));
@@ -70,7 +70,7 @@ impl NewFiles {
         }
     }
 
-    /// Opens each as a file by itself, as it will be found under its name.
+    /// Opens each file alone, under its future name.
     pub fn open_each(&self) -> Outcome<()> {
         self.files.iter().try_for_each(|new| {
             let file = open_as_named(new, &View::new(&[new], &[]))?;
@@ -82,9 +82,9 @@ impl NewFiles {
         })
     }
 
-    /// Gives all files their names, the root last. If one fails, the others lose their names again. Only a
-    /// root or a single file may replace a file, and a root only the one that existed at the beginning. Other
-    /// programs that do the same in the folder wait.
+    /// Gives all files their names, the root last. If one rename fails, the others are undone. Only a root or
+    /// a single file may replace a file, and a root only the one that existed at the start. Other instances
+    /// of this program wait if they use the same folder.
     pub fn publish(self) -> Outcome<()> {
         let is_one = self.count() == 1;
         let all: Vec<&NewFile> = self.files.iter().chain(&self.root).collect();
@@ -111,7 +111,7 @@ impl NewFiles {
                 made.push(&file.path);
             }
             if let Err(why) = published {
-                // If the root has its name, and only the folder could not be synced, the new model stands.
+                // If the root has its name, and only syncing the folder failed, the new model is valid.
                 if !self.root.as_ref().is_some_and(NewFile::is_named) {
                     made.into_iter().for_each(|path| drop(std::fs::remove_file(path)));
                 }
@@ -127,13 +127,11 @@ impl NewFiles {
     }
 }
 
-/// How long another program may hold the lock of a folder, which takes it as long as a few files get their
-/// names.
+/// How long another program may hold the lock of a folder. Renaming a few files takes less.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Locks the folder of a file until what is returned is dropped. None where folders cannot be opened or
-/// locked.
+/// Locks the folder of a file until the result is dropped. `None` if folders cannot be opened or locked.
 fn lock_folder(path: &Path) -> Outcome<Option<std::fs::File>> {
     let Ok(folder) = std::fs::File::open(folder_of(path)) else { return Ok(None) };
     let started = Instant::now();
@@ -149,7 +147,8 @@ fn lock_folder(path: &Path) -> Outcome<Option<std::fs::File>> {
     }
 }
 
-/// Locks the file that is replaced as a writer does, until what is returned is dropped: no append is lost.
+/// Locks the file that will be replaced, like a writer does, until the result is dropped. So no append is
+/// lost.
 fn lock_old(path: &Path) -> Outcome<Option<std::fs::File>> {
     let Ok(old) = std::fs::File::open(path) else { return Ok(None) };
     match file_lock::lock(&old) {
@@ -158,7 +157,7 @@ fn lock_old(path: &Path) -> Outcome<Option<std::fs::File>> {
     }
 }
 
-/// The identity of an output that is one of the files of an input, which was `seen` before it was read.
+/// The identity of an output that is also a file of an input. `seen` is its identity before it was read.
 pub fn of_input(output: &Path, seen: Option<Identity>, inputs: &[&File]) -> Option<Identity> {
     let output = output.canonicalize().ok()?;
     let is_output = |path: PathBuf| path.canonicalize().is_ok_and(|path| path == output);
@@ -170,7 +169,7 @@ fn open_as_named(entry: &NewFile, view: &View<'_>) -> Outcome<File> {
     File::open_model_from(view, &entry.path, &options).map_err(|e| entry.unreadable(&e))
 }
 
-/// The paths of the files that a model has.
+/// The paths of a model's files.
 fn parts(file: &File) -> impl Iterator<Item = PathBuf> + '_ {
     let paths = (0..file.part_count()).filter_map(|at| file.part(at)?.path());
     paths.map(|path| plain(&view::path_of(path)).to_owned())

@@ -1,4 +1,5 @@
-//! What a command did not do, said in one form: the last lines on standard error, and `"notes"` in JSON.
+//! Notes about what a command did not do, in one form: the last lines on standard error, and `"notes"` in
+//! JSON.
 //!
 //! `zt: not converted: 2 objects: "a", "b": f32 from gguf.q8_0`
 
@@ -8,7 +9,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use ztensor::reader::File;
 
-/// What became of the objects or files that a note names.
+/// What happened to the objects or files in a note.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum What {
     LeftOut,
@@ -38,38 +39,38 @@ impl What {
     }
 }
 
-/// One fact about things that share a reason.
+/// A fact about things that share a reason.
 #[derive(Clone)]
 struct Note {
     what: What,
-    /// The singular of what is counted: "object", "file", "attribute", "byte".
+    /// The singular of the counted things: "object", "file", "attribute", "byte".
     noun: &'static str,
     why: String,
     count: u64,
     names: Vec<String>,
 }
 
-/// The notes of one command, in the order in which they arose.
+/// The notes of a command, in the order in which they were added.
 #[derive(Clone, Default)]
 pub struct Notes {
     notes: RefCell<Vec<Note>>,
 }
 
-/// A line names this many things; JSON has all.
+/// A line names at most this many things; JSON has all of them.
 const NAMES_SHOWN: usize = 8;
 
 impl Notes {
-    /// Notes one thing by its name. Things that share `what`, `noun` and `why` become one note.
+    /// Adds a note about a thing with a name. Things with the same `what`, `noun` and `why` share a note.
     pub fn add(&self, what: What, noun: &'static str, name: &str, why: impl Into<String>) {
         self.entry(what, noun, why.into(), 1, Some(name));
     }
 
-    /// Notes `count` things that have no names.
+    /// Adds a note about `count` things without names.
     pub fn add_count(&self, what: What, noun: &'static str, count: u64, why: impl Into<String>) {
         self.entry(what, noun, why.into(), count, None);
     }
 
-    /// Notes `count` parts of one thing by its name: bytes of a file.
+    /// Adds a note about `count` parts of a thing with a name, such as bytes of a file.
     pub fn add_part(&self, what: What, noun: &'static str, count: u64, name: &str, why: impl Into<String>) {
         self.entry(what, noun, why.into(), count, Some(name));
     }
@@ -96,14 +97,14 @@ impl Notes {
         at.names.extend(name.map(str::to_owned));
     }
 
-    /// Writes the notes to standard error, a line each. Call it last.
+    /// Prints the notes to standard error, one on each line. Call it last.
     pub fn report(&self) {
         for note in self.notes.borrow().iter() {
             failure::report(&note.line());
         }
     }
 
-    /// As [`Notes::report`], for one of several files.
+    /// Like [`Notes::report`], for one of several files.
     pub fn report_of(&self, path: &Path) {
         for note in self.notes.borrow().iter() {
             failure::report(&format!("{}: {}", remote::shown(path), note.line()));
@@ -115,12 +116,12 @@ impl Notes {
         self.notes.borrow().iter().map(Note::json).collect()
     }
 
-    /// A JSON object with the notes in it, and with those about models that were opened.
+    /// A JSON object with the notes added, including those about opened models.
     pub fn with(&self, facts: serde_json::Value) -> serde_json::Value {
         self.and(all_left_out(), facts)
     }
 
-    /// As [`Notes::with`], about one of several files.
+    /// Like [`Notes::with`], for one of several files.
     pub fn with_of(&self, path: &Path, facts: serde_json::Value) -> serde_json::Value {
         self.and(left_out(path), facts)
     }
@@ -159,11 +160,11 @@ impl Note {
     }
 }
 
-/// Notes about damaged bytes: they do not match a checksum of their file, or are invalid for their type.
+/// Notes about damaged bytes, which do not match a checksum of their file or are invalid for their type.
 pub mod damage {
     use crate::failure::Failure;
 
-    /// Why an object is listed as damaged.
+    /// The reason why an object is listed as damaged.
     pub fn reason(left_out: bool) -> &'static str {
         match left_out {
             false => "the bytes are damaged, and get no new digest",
@@ -171,7 +172,7 @@ pub mod damage {
         }
     }
 
-    /// The failure of a command that does not go on past damage.
+    /// The failure of a command that does not continue after damage.
     pub fn refused(why: Failure) -> Failure {
         match why {
             Failure::Message(why) => {
@@ -182,7 +183,7 @@ pub mod damage {
     }
 }
 
-/// Notes the objects of a file whose writer left the checksums out that such files have.
+/// Notes the objects of a file whose writer left out the usual checksums.
 pub fn note_unchecked(notes: &Notes, file: &ztensor::reader::File) {
     let lacks = |object: &ztensor::reader::Object<'_>| object.components().any(|c| c.lacks_checksum());
     let count = file.objects().filter(lacks).count() as u64;
@@ -191,7 +192,7 @@ pub fn note_unchecked(notes: &Notes, file: &ztensor::reader::File) {
     }
 }
 
-/// What was left out of a model that was opened.
+/// What was left out when a model was opened.
 struct LeftOut {
     path: String,
     passed_over: Vec<String>,
@@ -201,7 +202,7 @@ struct LeftOut {
 
 static LEFT_OUT: Mutex<Vec<LeftOut>> = Mutex::new(Vec::new());
 
-/// Remembers what is left out of a model that was opened, for [`report_left_out`].
+/// Remembers what was left out of an opened model, for [`report_left_out`].
 pub fn remember(path: &Path, file: &File) {
     let info = file.model_info();
     if info.passed_over.is_empty() && info.unlisted == 0 {
@@ -220,7 +221,7 @@ pub fn remember(path: &Path, file: &File) {
     }
 }
 
-/// The names of tensors that the files of a model hold and its index names nowhere, as far as they are kept.
+/// The names, as far as they are kept, of tensors in a model's files that its index does not name.
 pub fn unlisted_names(file: &File) -> Vec<String> {
     file.model_info().unlisted_names.iter().map(|name| names::in_json(name).into_owned()).collect()
 }
@@ -241,7 +242,7 @@ impl LeftOut {
     }
 }
 
-/// Notes what was left out of each model that a path of `is_wanted` led to.
+/// Notes what was left out of each opened model whose path passes `is_wanted`.
 fn note_all(is_wanted: impl Fn(&str) -> bool) -> Notes {
     let notes = Notes::default();
     let all = LEFT_OUT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -249,7 +250,7 @@ fn note_all(is_wanted: impl Fn(&str) -> bool) -> Notes {
     notes
 }
 
-/// Reports what was left out of all models that were opened.
+/// Prints what was left out of all opened models.
 pub fn report_left_out() {
     note_all(|_| true).report();
 }
@@ -260,7 +261,7 @@ pub fn left_out(path: &Path) -> serde_json::Value {
     note_all(|path| path == shown).json()
 }
 
-/// What was left out of all models that were opened, as notes in JSON.
+/// What was left out of all opened models, as notes in JSON.
 pub fn all_left_out() -> serde_json::Value {
     note_all(|_| true).json()
 }

@@ -1,13 +1,13 @@
-//! NumPy files of one array: what they begin with. Its bytes follow, least significant one first.
+//! The header of a NumPy file with one array. The array's bytes follow, least significant byte first.
 
 use crate::convert::tensor::Elements;
 use std::fmt::Write;
 use ztensor::container::NPZ_MAX_RANK;
 use ztensor::model::dtype::{Dtype, Logical};
 
-/// What an array begins with: version 1.0 of the format, or 2.0 where there is more than that has room for.
+/// The header of an array: in version 1.0 of the format, or in 2.0 if it does not fit.
 pub fn header(elements: Elements, dimensions: &[u64]) -> Vec<u8> {
-    /// A dimension has room to grow to so many digits; all ends at a multiple of 64.
+    /// Space for the first dimension to grow to this many digits. The header ends at a multiple of 64.
     const GROWTH: usize = 21;
     const ALIGNMENT: usize = 64;
     let descr = descr(elements).unwrap_or_default();
@@ -31,7 +31,7 @@ pub fn header(elements: Elements, dimensions: &[u64]) -> Vec<u8> {
     header
 }
 
-/// What of a shape NumPy does not have, or a file of it does not say.
+/// Why NumPy cannot represent a shape, if it cannot.
 pub fn refusal(shape: &[u64]) -> Option<String> {
     let is_large = |dimension: &&u64| i64::try_from(**dimension).is_err();
     match shape.iter().find(is_large) {
@@ -41,7 +41,7 @@ pub fn refusal(shape: &[u64]) -> Option<String> {
     }
 }
 
-/// What NumPy calls a type, if it has it.
+/// NumPy's name of a type, if it has one.
 pub fn descr(elements: Elements) -> Option<&'static str> {
     Some(match elements {
         Elements::Plain(Dtype::F64) => "<f8",

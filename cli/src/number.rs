@@ -1,4 +1,4 @@
-//! Numbers of tensors one by one, and their places.
+//! Single numbers of tensors, and their positions.
 
 use crate::text;
 use serde_json::{json, Value as Json};
@@ -8,12 +8,12 @@ use ztensor::model::dtype::Dtype;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     Float(f64),
-    /// A number of a type that f64 cannot hold without loss.
+    /// A number of a type that f64 cannot hold exactly.
     Integer(i128),
 }
 
 impl Number {
-    /// What makes a number of 8 bytes of a dtype.
+    /// A function that makes a number from 8 bytes of a dtype.
     pub fn reader(dtype: Dtype) -> fn([u8; 8]) -> Number {
         match dtype {
             Dtype::I64 => |bytes| Number::Integer(i64::from_ne_bytes(bytes).into()),
@@ -22,7 +22,7 @@ impl Number {
         }
     }
 
-    /// Whether they are the same; NaN is the same as NaN.
+    /// Whether they are the same. NaN equals NaN.
     pub fn is(self, other: Number) -> bool {
         match (self, other) {
             (Number::Float(a), Number::Float(b)) => a == b || a.is_nan() && b.is_nan(),
@@ -61,7 +61,8 @@ impl Number {
     }
 }
 
-/// The place of an element in its tensor, outermost first; none where the shape does not tell.
+/// The position of an element in its tensor, outermost dimension first; `None` if the shape does not
+/// determine it.
 pub fn place(mut element: u64, shape: &[u64]) -> Option<Vec<u64>> {
     let mut place = vec![0; shape.len()];
     for (at, &dimension) in shape.iter().enumerate().rev() {

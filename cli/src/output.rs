@@ -1,4 +1,4 @@
-//! Standard output: gathered, and every failure noticed.
+//! Standard output: buffered, and with every failure reported.
 
 use crate::failure::{Failure, Outcome};
 use crate::text;
@@ -12,7 +12,7 @@ pub struct Output {
     coloured: bool,
 }
 
-/// What a text means, for those who see colours.
+/// The meaning of a text, which is shown as a colour.
 #[derive(Clone, Copy)]
 pub enum Tone {
     Heading,
@@ -30,22 +30,22 @@ impl Output {
         Output { writer, is_terminal, coloured: is_terminal && !plain }
     }
 
-    /// Unescaped text.
+    /// Writes text without escaping.
     pub fn put(&mut self, text: &str) -> Outcome<()> {
         self.writer.write_all(text.as_bytes()).map_err(Failure::output)
     }
 
-    /// One line.
+    /// Writes a line.
     pub fn line(&mut self, line: Arguments<'_>) -> Outcome<()> {
         writeln!(self.writer, "{line}").map_err(Failure::output)
     }
 
-    /// JSON, or a piece of it.
+    /// Writes JSON, or a piece of it.
     pub fn json(&mut self, json: &str) -> Outcome<()> {
         self.put(&text::json(json))
     }
 
-    /// A text of a file, unescaped; on a terminal control characters are escaped.
+    /// Writes a text from a file without escaping; on a terminal, control characters are escaped.
     pub fn text(&mut self, text: &str) -> Outcome<()> {
         match self.is_terminal {
             true => self.put(&text::lines(text)),
@@ -53,7 +53,7 @@ impl Output {
         }
     }
 
-    /// The text in its tone, where there are colours.
+    /// The text in the colour of its tone, if colours are used.
     pub fn toned(&self, tone: Tone, text: &str) -> String {
         let code = match tone {
             Tone::Heading => "1",
@@ -67,13 +67,13 @@ impl Output {
         }
     }
 
-    /// Everything out.
+    /// Writes everything that is buffered.
     pub fn flush(&mut self) -> Outcome<()> {
         self.writer.flush().map_err(Failure::output)
     }
 }
 
-/// Refuses bytes of a file on a terminal.
+/// Refuses to write bytes of a file to a terminal.
 pub fn refuse_terminal(what: &str) -> Outcome<()> {
     match std::io::stdout().is_terminal() {
         true => Err(Failure::Message(format!(

@@ -1,11 +1,11 @@
-//! Work on many things, on some threads.
+//! Runs work on many items with several threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// What `work` makes of each item, in the order of the items. 0 threads: as many as there are processors.
-/// Where a thread cannot be had those that are there do its work.
+/// The result of `work` for each item, in order. 0 threads means one per processor. If a thread cannot be
+/// started, the others do its work.
 pub fn map<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let wanted = match threads {
         0 => thread::available_parallelism().map_or(1, |n| n.get()),

@@ -1,9 +1,9 @@
-//! A progress bar on standard error; none where that is no terminal.
+//! A progress bar on standard error; nothing if that is not a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::path::Path;
 
-/// A bar over `total` bytes of a file, drawn about ten times a second.
+/// A bar for `total` bytes of a file. It is drawn about ten times a second.
 pub fn bar(total: u64, path: &Path) -> ProgressBar {
     const TEMPLATE: &str =
         "{msg} [{bar:32}] {binary_bytes}/{binary_total_bytes}  {binary_bytes_per_sec}  {eta}";

@@ -1,5 +1,5 @@
-//! Models behind a URL. libztensor_remote is loaded at the moment when one is named, so that `zt` by itself
-//! carries no network: it gives sources, which are read as any other.
+//! Models at a URL. libztensor_remote is only loaded when a URL is used, so `zt` itself has no network code.
+//! The library returns sources, which are read like others.
 
 use std::ffi::{CString, OsStr};
 use std::path::Path;
@@ -7,13 +7,13 @@ use std::sync::OnceLock;
 use ztensor::error::Result;
 use ztensor::reader::{File, OpenOptions};
 
-/// Whether it is no path of a file or folder but a URL.
+/// Whether an argument is a URL instead of a path.
 pub fn is_url(path: &Path) -> bool {
     path.to_str().is_some_and(|path| path.contains("://")) && !path.exists()
 }
 
-/// How messages show a path or a URL: without user, password and query. The library that opens URLs parses
-/// them; of one that it refuses, or where there is no such library, the scheme alone is shown.
+/// A path or URL for messages: without user, password and query. libztensor_remote parses URLs. If it refuses
+/// a URL, or is not installed, only the scheme is shown.
 pub fn shown(path: &Path) -> String {
     let text = path.display().to_string();
     match text.split_once("://").filter(|_| is_url(path)) {
@@ -22,19 +22,19 @@ pub fn shown(path: &Path) -> String {
     }
 }
 
-/// Opens a model behind a URL.
+/// Opens a model at a URL.
 pub fn open(url: &Path, options: &OpenOptions) -> Result<File> {
     library::open(url, options)
 }
 
-/// Certificates of authorities, in PEM, that servers are believed by as well as the system's.
+/// Certificates of authorities (PEM) that are trusted in addition to the system's.
 static ROOT_CERTIFICATES: OnceLock<CString> = OnceLock::new();
 
-/// Takes them from a file. Returns what is wrong with it.
+/// Reads them from a file. Fails if that is not possible.
 pub fn trust(file: &Path) -> std::result::Result<(), String> {
     let text = std::fs::read(file).map_err(|e| e.to_string())?;
     let text = CString::new(text).map_err(|_| String::from("these are not certificates in PEM"))?;
-    let _ = ROOT_CERTIFICATES.set(text); // once
+    let _ = ROOT_CERTIFICATES.set(text); // called once
     Ok(())
 }
 
@@ -65,7 +65,7 @@ mod library {
 
     const NAME: &str =
         if cfg!(target_os = "macos") { "libztensor_remote.1.dylib" } else { "libztensor_remote.so.1" };
-    /// Links are resolved at once.
+    /// Resolve all symbols at once.
     const RTLD_NOW: c_int = 2;
 
     unsafe extern "C" {
@@ -112,14 +112,14 @@ mod library {
     type ZtRemoteUrlText = unsafe extern "C" fn(*const c_char, *mut c_char, usize, *mut usize) -> i32;
     type ZtLastError = unsafe extern "C" fn() -> *const c_char;
 
-    /// The functions of the library, which stays loaded.
+    /// The functions of libztensor_remote. It stays loaded.
     struct Library {
         source_near: ZtRemoteSourceNear,
         url_text: ZtRemoteUrlText,
         last_error: ZtLastError,
     }
 
-    /// Beside the program, as an installation has it, or where the system looks.
+    /// Searches next to the program, as installed, then where the system searches.
     fn open_library(name: &str) -> Option<*mut c_void> {
         let in_folder = std::env::current_exe()
             .ok()
@@ -127,22 +127,22 @@ mod library {
         let in_folder =
             in_folder.filter(|path| path.exists()).and_then(|path| path.to_str().map(str::to_owned));
         let name = CString::new(in_folder.unwrap_or_else(|| name.into())).ok()?;
-        // SAFETY: NUL-ended; the library is one that may be loaded at any time.
+        // SAFETY: the name ends in a NUL; this library may be loaded at any time.
         Some(unsafe { dlopen(name.as_ptr(), RTLD_NOW) }).filter(|library| !library.is_null())
     }
 
     fn load() -> Option<Library> {
-        // The library that it is linked to, in the same folder: once this is loaded, the system does not
+        // Load the library that it is linked to from the same folder first, so that the system does not
         // search for it.
         open_library(&NAME.replace("_remote", ""));
         let library = open_library(NAME)?;
-        // SAFETY: an open library and a NUL-terminated name; the same holds for the library that it is linked
-        // to.
+        // SAFETY: the library is open and the name ends in a NUL; the same holds for the library that it is
+        // linked to.
         let find =
             |name: &CStr| Some(unsafe { dlsym(library, name.as_ptr()) }).filter(|found| !found.is_null());
         let (source_near, url_text) = (find(c"zt_remote_source_beside")?, find(c"zt_remote_url_text")?);
         let last_error = find(c"zt_last_error")?;
-        // SAFETY: these functions, as their headers declare them.
+        // SAFETY: these are the functions, as their headers declare them.
         unsafe {
             Some(Library {
                 source_near: std::mem::transmute::<*mut c_void, ZtRemoteSourceNear>(source_near),
@@ -163,7 +163,7 @@ mod library {
     }
 
     impl Library {
-        /// What a function of it returned, with what it says.
+        /// Converts the status of one of its functions, with its message.
         fn outcome(&self, status: i32) -> Result<()> {
             let cause = match status {
                 0 => return Ok(()),
@@ -173,7 +173,7 @@ mod library {
                 16 => Cause::NoFile,
                 _ => Cause::Io,
             };
-            // SAFETY: never NULL, NUL-ended, valid until the next failure of this thread.
+            // SAFETY: it is not NULL, ends in a NUL, and is valid until this thread's next failure.
             let text = unsafe { CStr::from_ptr((self.last_error)()) };
             Err(Error::new(cause, format_args!("{}", text.to_string_lossy())))
         }
@@ -185,16 +185,16 @@ mod library {
     }
 
     impl Library {
-        /// The URL as messages show it.
+        /// The URL in the form for messages.
         fn text_of(&self, url: &CStr) -> Result<String> {
             let mut needed = 0;
-            // SAFETY: NUL-ended, no room for a text, a place for its size.
+            // SAFETY: the URL ends in a NUL; there is no memory for the text, and a place for its size.
             let status = unsafe { (self.url_text)(url.as_ptr(), std::ptr::null_mut(), 0, &raw mut needed) };
             if needed == 0 {
                 self.outcome(status)?;
             }
             let mut text = vec![0; needed];
-            // SAFETY: NUL-ended, room for as many bytes as are said.
+            // SAFETY: the URL ends in a NUL, and the memory has the given size.
             let status = unsafe {
                 (self.url_text)(url.as_ptr(), text.as_mut_ptr().cast(), text.len(), std::ptr::null_mut())
             };
@@ -204,7 +204,7 @@ mod library {
         }
     }
 
-    /// The URL as messages show it; none if it is refused, or nothing here opens URLs.
+    /// The URL in the form for messages. `None` if it is refused, or libztensor_remote is not installed.
     pub fn text_of(url: &str) -> Option<String> {
         get().ok()?.text_of(&c_text(url).ok()?).ok()
     }
@@ -216,7 +216,7 @@ mod library {
         File::open_model_from(&Remote { library, url }, shown.as_ref(), options)
     }
 
-    /// The files beside one that a URL names, by their URLs as they are shown.
+    /// The files next to one at a URL, by their URLs in the form for messages.
     struct Remote {
         library: &'static Library,
         url: CString,
@@ -229,7 +229,7 @@ mod library {
 
         fn open(&self, path: &Path) -> Result<Opened> {
             let (library, name) = (self.library, c_text(path.to_str().unwrap_or_default())?);
-            // SAFETY: all of it may be zero.
+            // SAFETY: all of its fields may be zero.
             let mut source: Source = unsafe { std::mem::zeroed() };
             source.struct_size = size_of::<Source>();
             let options = Options {
@@ -239,12 +239,12 @@ mod library {
                 numbers: [0; 6],
             };
             let (url, name) = (self.url.as_ptr(), name.as_ptr());
-            // SAFETY: NUL-ended, options and a source of the sizes that they say.
+            // SAFETY: the texts end in a NUL; the options and the source have the sizes they give.
             let status = unsafe { (library.source_near)(url, name, &raw const options, &raw mut source) };
             library.outcome(status)?;
             let mut source = RemoteSource { library, functions: source, size: 0 };
             if let Some(size) = source.functions.size {
-                // SAFETY: called as its declaration says.
+                // SAFETY: called as declared.
                 library.outcome(unsafe { size(source.functions.context, &raw mut source.size) })?;
             }
             Ok(Opened { source: Box::new(source), label: None, path: Vec::new(), modified: 0 })
@@ -255,14 +255,14 @@ mod library {
         }
     }
 
-    /// A source that the library made.
+    /// A source that libztensor_remote made.
     struct RemoteSource {
         library: &'static Library,
         functions: Source,
         size: u64,
     }
 
-    // SAFETY: "from any thread, also several at once".
+    // SAFETY: any thread may call the functions, several at once.
     unsafe impl Send for RemoteSource {}
     // SAFETY: as above.
     unsafe impl Sync for RemoteSource {}
@@ -294,7 +294,7 @@ mod library {
                     format_args!("{NAME} is too old: it has no read_many"),
                 ));
             };
-            // SAFETY: called as its declaration says; each dst has that many writable bytes.
+            // SAFETY: called as declared; each dst has that many writable bytes.
             self.library.outcome(unsafe { read(self.functions.context, wanted.as_ptr(), wanted.len()) })
         }
 
@@ -327,7 +327,7 @@ mod library {
 mod tests {
     use super::shown;
 
-    /// With the library the rest of a URL that has no secret is shown, too: remote/tests/programs.rs.
+    /// With libztensor_remote, the rest of a URL is shown if it has no secret: remote/tests/programs.rs.
     #[test]
     fn of_a_url_no_secret_is_shown() {
         for url in

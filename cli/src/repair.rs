@@ -1,4 +1,4 @@
-//! `zt repair`: an unfinished append is cut off.
+//! `zt repair`: cuts off an unfinished append.
 
 use crate::arguments::Repair;
 use crate::failure::{Failure, Outcome};
@@ -8,7 +8,7 @@ use crate::text;
 use ztensor::writer::{repair, RepairOptions};
 
 pub fn run(arguments: &Repair) -> Outcome<()> {
-    let _waits = Interrupt::listen(); // until the file is one thing or the other
+    let _waits = Interrupt::listen(); // a signal waits until the file is valid
     let path = &arguments.file;
     let cut_at = arguments.cut_at.unwrap_or(0);
     let options = RepairOptions { dry_run: arguments.dry_run, cut_at, ..RepairOptions::default() };

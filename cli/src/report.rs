@@ -1,5 +1,5 @@
-//! `zt report`: a page that shows what files hold, to be opened in a browser. It is one file that asks for no
-//! other.
+//! `zt report`: writes a page that shows the contents of files in a browser. It is a single file that loads
+//! no others.
 
 mod data;
 mod page;
@@ -20,7 +20,7 @@ use page::Page;
 use std::path::{Path, PathBuf};
 use ztensor::reader::{Component, File, FilePart};
 
-/// Ranges of a histogram.
+/// The number of ranges in a histogram.
 const BINS: u16 = 40;
 
 pub fn run(arguments: &Report) -> Outcome<()> {
@@ -32,7 +32,7 @@ pub fn run(arguments: &Report) -> Outcome<()> {
         return Err(Failure::Message(why));
     }
     let paths = match arguments.diff {
-        true => arguments.files.iter().map(PathBuf::as_path).collect(), // a model is the same as itself
+        true => arguments.files.iter().map(PathBuf::as_path).collect(), // a model equals itself
         false => models::once(&arguments.files),
     };
     let opened = paths.iter().map(|path| models::open(path));
@@ -88,9 +88,9 @@ pub fn run(arguments: &Report) -> Outcome<()> {
     }
 }
 
-/// Refuses a page in the place of a file that the report is about, or of one that is part of a model.
+/// Refuses a page whose path is one of the reported files, or a part of a reported model.
 fn check_page_is_none_of(page: &Path, paths: &[PathBuf], files: &[File]) -> Outcome<()> {
-    let Ok(page_now) = std::fs::canonicalize(page) else { return Ok(()) }; // it is new
+    let Ok(page_now) = std::fs::canonicalize(page) else { return Ok(()) }; // it does not exist yet
     let is_page = |path: &Path| std::fs::canonicalize(path).is_ok_and(|path| path == page_now);
     let is_part = |part: &FilePart| {
         let path = part.path().and_then(|path| std::str::from_utf8(path).ok());
@@ -108,8 +108,8 @@ fn check_page_is_none_of(page: &Path, paths: &[PathBuf], files: &[File]) -> Outc
     }
 }
 
-/// What values each component has, in the order of the file; none of what is no number. What cannot be read
-/// is reported.
+/// The statistics of each component in file order; `None` for components that are not numbers. Components
+/// that cannot be read are reported.
 fn stats_of(
     path: &Path,
     file: &File,

@@ -39,7 +39,7 @@ pub fn split(arguments: &Split) -> Outcome<()> {
         writer.on_progress(move |_| listener.check().is_ok())?;
         Ok(writer)
     };
-    // `STEM-NAME.zt` next to `STEM.zt` is where readers look for a shard.
+    // Readers look for a shard at `STEM-NAME.zt` next to `STEM.zt`.
     let members = Members::of_root(output, output, "zt", groups.len(), arguments.force)?;
     let root = NewFile::create(output, arguments.force, arguments.durable)?;
     let mut writer = writer_to(&root).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! A file that comes through standard input.
+//! Reads a file from standard input.
 
 use crate::interrupt::Interrupt;
 use crate::temporary::without_name;
@@ -7,12 +7,12 @@ use std::path::Path;
 use ztensor::error::{Cause, Error, Result};
 use ztensor::reader::{File, OpenOptions};
 
-/// Whether a path stands for standard input, or standard output.
+/// Whether a path means standard input or output.
 pub fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Opens what is redirected where it is; what comes through a pipe goes to a file that has no name.
+/// Opens a redirected file in place. Data from a pipe is copied to a file without a name.
 pub fn open(options: &OpenOptions, interrupt: &Interrupt) -> Result<File> {
     let at = |e: std::io::Error| Error::new(Cause::Io, format_args!("standard input: {e}"));
     let options = OpenOptions { name: Some(String::from("standard input")), ..options.clone() };

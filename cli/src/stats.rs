@@ -1,4 +1,4 @@
-//! `zt stats`: what numbers the tensors of a file have.
+//! `zt stats`: statistics about the numbers in a file's tensors.
 
 mod summary;
 
@@ -16,7 +16,7 @@ use summary::{Histogram, Summary};
 use ztensor::error::{Cause, Error, Result};
 use ztensor::reader::{Component, Object};
 
-/// What was found of one component.
+/// The statistics of a component.
 pub struct Found {
     pub summary: Summary,
     pub histogram: Option<Histogram>,
@@ -73,7 +73,7 @@ pub fn passed_over<'f>(objects: impl Iterator<Item = Object<'f>>) -> Notes {
     notes
 }
 
-/// What is found of each of these components, whose elements are numbers.
+/// The statistics of these components, whose elements are numbers.
 pub fn of_components(
     path: &Path,
     components: &[Component<'_>],
@@ -114,7 +114,7 @@ fn find(component: &Component<'_>, bins: Option<u16>, interrupt: &Interrupt) -> 
     Ok(Found { summary, histogram })
 }
 
-/// Whether its numbers are those of an object of several components.
+/// Whether its numbers are made from several components of the object.
 fn is_of_parts(object: &Object<'_>, component: &Component<'_>) -> bool {
     object.components().len() > 1 && elements::is_quantized(component)
 }

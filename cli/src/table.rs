@@ -1,4 +1,4 @@
-//! Columns that line up.
+//! Aligns columns.
 
 use crate::failure::Outcome;
 use crate::output::{Output, Tone};
@@ -10,7 +10,7 @@ pub enum Align {
     Right,
 }
 
-/// A cell that is wider than this pushes its own row's rest aside, not everybody's.
+/// A wider cell moves the rest of its own row, not the other rows.
 const WIDEST: usize = 80;
 
 /// A table that grows row by row.

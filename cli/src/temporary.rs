@@ -1,5 +1,5 @@
-//! What is needed while a conversion runs: in the folder for temporary files, which others may write to as
-//! well. So names cannot be guessed, nothing that is there is opened, and nobody else may look.
+//! Temporary files and folders. Others may write to the folder for temporary files, too. So names cannot be
+//! guessed, existing files are never opened, and nobody else has access.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 /// How many names are tried.
 const TRIES: u32 = 16;
 
-/// Makes something of a name that is free.
+/// Creates something under a free name.
 fn make<T>(create: impl Fn(&Path) -> Result<T>) -> Result<(T, PathBuf)> {
     let mut tries = 1;
     loop {
-        // The system's random numbers are what RandomState begins with.
+        // RandomState starts with random numbers of the system.
         let path =
             std::env::temp_dir().join(format!(".zt-{:016x}", RandomState::new().build_hasher().finish()));
         match create(&path) {
@@ -24,7 +24,7 @@ fn make<T>(create: impl Fn(&Path) -> Result<T>) -> Result<(T, PathBuf)> {
     }
 }
 
-/// A file that is gone when it is closed.
+/// A file without a name, which is deleted when it is closed.
 pub fn without_name() -> Result<std::fs::File> {
     let mut options = std::fs::OpenOptions::new();
     options.read(true).write(true).create_new(true);
@@ -37,7 +37,7 @@ pub fn without_name() -> Result<std::fs::File> {
     Ok(file)
 }
 
-/// A folder that goes with all that is in it.
+/// A folder that is deleted with its contents.
 #[cfg(any(feature = "compat", test))]
 pub struct Folder(PathBuf);
 
@@ -59,7 +59,7 @@ impl Folder {
 #[cfg(any(feature = "compat", test))]
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0); // there is nobody to tell
+        let _ = std::fs::remove_dir_all(&self.0); // failures cannot be reported here
     }
 }
 

@@ -1,9 +1,9 @@
-//! Texts for people: names and messages that cannot upset a terminal, sizes, shapes.
+//! Texts for users: sizes, shapes, and names and messages that are safe for a terminal.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Characters that move the cursor, colour, ring, or turn the direction of writing.
+/// Characters that move the cursor, change colours, ring the bell, or change the writing direction.
 fn is_harmful(c: char) -> bool {
     let turns =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -28,8 +28,8 @@ fn escaped(text: &str, escape: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A name from a file: what is harmful is escaped, and so is the backslash, so that two names never
-/// look the same. No name at all is `""`.
+/// A name from a file. Harmful characters are escaped, and so is the backslash, so that different names never
+/// look the same. An empty name becomes `""`.
 pub fn name(text: &str) -> Cow<'_, str> {
     match text {
         "" => Cow::Borrowed("\"\""),
@@ -42,7 +42,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     escaped(text, is_harmful)
 }
 
-/// JSON, in which what is harmful stands as JSON has it in texts; lines stay lines.
+/// JSON with harmful characters escaped as in JSON strings. Line breaks stay.
 pub fn json(text: &str) -> Cow<'_, str> {
     let is_harmful = |c: char| c != '\n' && is_harmful(c);
     if !text.contains(is_harmful) {
@@ -79,7 +79,7 @@ pub fn size(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
-/// A number with some six digits: `0.25`, `-1.5e-7`, `inf`.
+/// A number with about six digits: `0.25`, `-1.5e-7`, `inf`.
 pub fn number(number: f64) -> String {
     let size = number.abs();
     let text = match size {

@@ -6,17 +6,17 @@ use crate::table::{Align, Table};
 use crate::text;
 use std::collections::BTreeMap;
 
-/// What begins the same, to some depth.
+/// Objects with a common prefix, up to some depth.
 #[derive(Default)]
 pub struct Tree {
     below: BTreeMap<Part, Tree>,
     objects: u64,
     stored: u64,
-    /// The type and shape of an object, where it is one.
+    /// The type and shape, if it is an object.
     leaf: Option<String>,
 }
 
-/// A part of a name: numbers in front, by their value.
+/// A part of a name. Numbers come first, sorted by value.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Part(u64, String);
 
@@ -26,7 +26,7 @@ impl Part {
     }
 }
 
-/// The first part of a name, with its separator, and what is behind it.
+/// The first part of a name with its separator, and the rest.
 fn split(name: &str) -> (&str, &str) {
     match name.char_indices().find(|(at, c)| *at > 0 && matches!(c, '.' | '/')) {
         Some((at, _)) => name.split_at(at + 1),
@@ -35,7 +35,7 @@ fn split(name: &str) -> (&str, &str) {
 }
 
 impl Tree {
-    /// One object more. Of its name so many parts matter.
+    /// Adds an object. Only the first `depth` parts of its name are used.
     pub fn add(&mut self, name: &str, depth: usize, stored: u64, what: String) {
         let mut here = self;
         here.count(stored);
@@ -80,7 +80,7 @@ impl Tree {
         table.write(out)
     }
 
-    /// What is right below, the last one first, as they are taken from the end.
+    /// The entries directly below. The last one comes first, because they are taken from the end.
     fn rows(&self, level: usize) -> impl Iterator<Item = (usize, &Part, &Tree)> {
         self.below.iter().rev().map(move |(part, tree)| (level, part, tree))
     }
@@ -90,7 +90,7 @@ impl Tree {
 mod tests {
     use super::*;
 
-    /// Names below a tree, in the order in which they are written.
+    /// The names below a tree, in output order.
     fn names(tree: &Tree) -> Vec<String> {
         let mut due: Vec<_> = tree.rows(0).collect();
         let mut names = Vec::new();

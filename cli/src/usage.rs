@@ -1,5 +1,4 @@
-//! The command line taken apart: what is wrong with it is one line, as every failure is, and help is a
-//! result.
+//! Parses the command line. An error is a single line like every failure, and help is a result.
 
 use crate::arguments::Arguments;
 use crate::failure::{report, Failure};
@@ -8,10 +7,10 @@ use clap::{CommandFactory, Error, Parser};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Options whose number may be left out.
+/// Options whose number is optional.
 const WITH_NUMBERS: [&str; 2] = ["--zstd", "--tree"];
 
-/// What is asked for, or how it ended.
+/// The parsed arguments, or the exit status.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, ExitCode> {
     let words = with_numbers(words);
     Arguments::try_parse_from(&words).map_err(|error| match error.kind() {
@@ -19,7 +18,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Exi
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => Failure::output(error).report(),
         },
-        // No word at all: the help, as trouble.
+        // Without any arguments, help is printed as an error.
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
             ExitCode::from(2)
@@ -31,7 +30,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Exi
     })
 }
 
-/// `--zstd 9` as `--zstd=9`: only so is `--zstd FILE` no level that cannot be read.
+/// Turns `--zstd 9` into `--zstd=9`. Only then, FILE in `--zstd FILE` is not parsed as a level.
 fn with_numbers(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut out: Vec<OsString> = Vec::new();
     let mut only_names = false;
@@ -49,7 +48,7 @@ fn with_numbers(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     out
 }
 
-/// The message without the usage that follows it.
+/// The error message without the usage after it.
 fn what_is_wrong(error: &Error) -> String {
     let text = error.render().to_string();
     let lines = text.lines().map(str::trim);
@@ -65,7 +64,7 @@ fn what_is_wrong(error: &Error) -> String {
     out
 }
 
-/// `zt`, or `zt ls`: whose help is asked for.
+/// The command whose help to suggest: `zt`, or `zt ls`.
 fn command_of(words: &[OsString]) -> String {
     let root = Arguments::command();
     let (mut command, mut name) = (&root, String::from("zt"));

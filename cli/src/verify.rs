@@ -1,4 +1,4 @@
-//! `zt verify`: a line for each file and one for each failure, a summary, an exit status.
+//! `zt verify`: prints a line for each file and each failure, and a summary. Sets the exit status.
 
 use crate::arguments::Verify;
 use crate::elements::stored_size;
@@ -18,7 +18,7 @@ use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 /// The result for one file.
 struct Found {
     report: VerifyReport,
-    /// What is broken, in the order in which it was found.
+    /// The failures, in the order in which they were found.
     failures: Vec<Broken>,
     /// What was not checked.
     notes: Notes,
@@ -30,7 +30,7 @@ struct Broken {
     role: Option<String>,
     message: String,
     rule: Option<&'static str>,
-    /// It is not wrong, but could not be checked.
+    /// Whether it is not wrong but could not be checked.
     is_unchecked: bool,
 }
 
@@ -89,8 +89,8 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
     }
 }
 
-/// Standard output. If its reader has gone, lines are dropped, and verification goes on: the exit status has
-/// to be right.
+/// Standard output. If its reader is gone, lines are dropped and verification continues, so that the exit
+/// status is right.
 struct PipedOutput {
     out: Output,
     is_closed: bool,
@@ -111,7 +111,7 @@ impl PipedOutput {
     }
 }
 
-/// All that is broken, not only what is found first.
+/// Finds all failures, not only the first.
 fn verify(path: &Path, arguments: &Verify) -> Found {
     let (failures, notes) = (Vec::new(), Notes::default());
     let mut found = Found { report: VerifyReport::default(), failures, notes };
@@ -130,7 +130,7 @@ fn verify(path: &Path, arguments: &Verify) -> Found {
             listed.lock().unwrap_or_else(PoisonError::into_inner).push(broken);
         });
     let all = listed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // A failure to open the file, or one of no object, may be in the outcome alone.
+    // A failure to open the file, or one that belongs to no object, may only be in the outcome.
     let alone = outcome.err().filter(|error| all.iter().all(|broken| broken.message != error.message()));
     for broken in all {
         match broken.is_unchecked {
@@ -203,8 +203,8 @@ impl Broken {
         Broken { object: None, role: None, message: error.message().to_owned(), rule, is_unchecked: false }
     }
 
-    /// Notes that something was not checked. Objects with one reason become one note, so the reason names no
-    /// object.
+    /// Adds a note about something that was not checked. Objects with the same reason share a note, so the
+    /// reason names no object.
     fn note(&self, path: &Path, notes: &Notes) {
         let names = [("component", &self.role), ("object", &self.object)];
         let prefix = names.iter().find_map(|(noun, name)| Some(format!("{noun} {:?}: ", name.as_ref()?)));
@@ -219,7 +219,7 @@ impl Broken {
     }
 }
 
-/// What a file was found to be.
+/// The result for a file.
 enum State {
     Good,
     /// Nothing is wrong, but something was not checked.

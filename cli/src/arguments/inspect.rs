@@ -1,4 +1,4 @@
-//! The command line of commands that inspect files, and of those that change files in place.
+//! The command line of commands that inspect files, and of commands that change files in place.
 
 use super::values::{size, Floats, Meaning};
 use clap::{ArgGroup, Args, Subcommand};

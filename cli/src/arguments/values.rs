@@ -40,7 +40,7 @@ pub fn encoding(name: &str) -> Result<Encoding, String> {
     Encoding::from_name(name).ok_or_else(|| format!("not one of {}", names.join(", ")))
 }
 
-/// How to read arguments that select objects.
+/// How to interpret arguments that select objects.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Meaning {
     /// Treat arguments that select objects as patterns, even if an object has exactly that name
@@ -63,7 +63,7 @@ enum Matcher {
 }
 
 impl Chosen {
-    /// What the arguments select in files that the user sees as one.
+    /// The objects that the arguments select in files that the user sees as one.
     pub fn of(texts: &[String], meaning: Meaning, path: &Path, files: &[&File]) -> Outcome<Chosen> {
         let is_there = |name: &[u8]| files.iter().any(|file| file.find(name).is_some());
         let matcher = |text: &String| match names::named(text, files) {
@@ -141,9 +141,9 @@ pub fn is_path(text: &str) -> bool {
 /// New names for tensors: the text before and after a `*`, and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rename {
-    /// One name.
+    /// A single name.
     Whole(String, String),
-    /// All names with this beginning and end.
+    /// All names with this beginning and this end.
     Around((String, String), (String, String)),
 }
 
@@ -159,11 +159,11 @@ pub fn rename(text: &str) -> Result<Rename, String> {
     }
 }
 
-/// What tensors are quantized to: those of a name, or those that usually are.
+/// The type to quantize tensors to: the tensors with a name, or the usual tensors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeRule {
     pub name: Option<String>,
-    /// None to keep their type.
+    /// `None` keeps their type.
     pub to: Option<Logical>,
 }
 

@@ -1,4 +1,4 @@
-//! A page cache without the bytes that are to be read.
+//! Removes the bytes to read from the page cache.
 
 use super::reads::{self, Plan};
 use std::thread::sleep;
@@ -6,19 +6,19 @@ use std::time::Duration;
 use ztensor::error::Result;
 use ztensor::reader::{Advice, File};
 
-/// What is in use by another program for a moment goes at another try.
+/// Pages that another program uses for a moment are removed by a later try.
 const TRIES: u32 = 5;
-/// How many places are sampled at most.
+/// The most places that are sampled.
 const SAMPLES: u64 = 2048;
 /// The largest share of a model that may still be in memory in a run that counts as one from the disk.
 pub const MAX_WARM_SHARE: f64 = 0.01;
 
-/// Asks the system to give the files up; the share of the bytes that is in memory all the same, none where
-/// the system does not tell.
+/// Tells the system to evict the files. Returns the share of the bytes that is still in memory; `None` if the
+/// system does not report it.
 pub fn evict(file: &File, plan: &Plan) -> Result<Option<f64>> {
     for part in reads::paths(file) {
         if let Ok(part) = std::fs::File::open(part) {
-            let _ = part.sync_data(); // what is not written yet stays in memory
+            let _ = part.sync_data(); // bytes that are not written yet stay in memory
         }
     }
     let mut left = None;
@@ -26,7 +26,7 @@ pub fn evict(file: &File, plan: &Plan) -> Result<Option<f64>> {
         if again > 0 {
             sleep(Duration::from_millis(50));
         }
-        file.advise_all(Advice::Evict)?; // also the pages that tensors share
+        file.advise_all(Advice::Evict)?; // includes pages that tensors share
         let mut all = file.objects().flat_map(|object| object.components());
         all.try_for_each(|component| component.advise(Advice::Evict))?;
         left = resident(file, plan);
@@ -37,7 +37,7 @@ pub fn evict(file: &File, plan: &Plan) -> Result<Option<f64>> {
     Ok(left)
 }
 
-/// The share of the stored bytes that is in the page cache, by places evenly spaced.
+/// The share of the stored bytes that is in the page cache, from evenly spaced samples.
 fn resident(file: &File, plan: &Plan) -> Option<f64> {
     let step = plan.stored.div_ceil(SAMPLES).max(4096);
     let (mut here, mut known, mut next, mut before) = (0u64, 0u64, 0u64, 0u64);

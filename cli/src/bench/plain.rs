@@ -1,4 +1,4 @@
-//! The stored bytes of a batch by reads of the system, without the library.
+//! Reads the stored bytes of a batch with system calls, without the library.
 
 use super::reads::{self, Batch};
 use crate::failure::{Failure, Outcome};
@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use ztensor::reader::File;
 
-/// What a thread reads at a time, as the library does.
+/// How much a thread reads at a time, the same as in the library.
 const READ_SIZE: usize = 4 << 20;
 
-/// The files of a model, open.
+/// The open files of a model.
 pub struct Parts(Vec<(PathBuf, std::fs::File)>);
 
 impl Parts {
@@ -23,7 +23,7 @@ impl Parts {
         opened.collect::<Outcome<_>>().map(Parts)
     }
 
-    /// Reads a batch into memory that is large enough; how long it took.
+    /// Reads a batch into memory that is large enough. Returns the time.
     pub fn read(&self, batch: &Batch, threads: usize, memory: &mut [u8]) -> Outcome<Duration> {
         let mut jobs = Vec::new();
         let mut rest = memory;

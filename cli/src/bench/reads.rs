@@ -1,4 +1,4 @@
-//! What is read, in batches that fit in memory, and how the library reads them.
+//! What is read, in batches that fit in memory, and how the library reads it.
 
 #[cfg(unix)]
 use std::ffi::OsStr;
@@ -10,12 +10,12 @@ use ztensor::reader::{
     BatchOptions, BatchStats, Component, Direct, File, Mode as Access, OpenOptions, Request, Selection,
 };
 
-/// Bytes of a batch; raw tensors are cut into as much.
+/// The size of a batch. Raw tensors are cut into ranges of this size.
 const BATCH: u64 = 256 << 20;
-/// A compressed component is decoded whole, into memory.
+/// A compressed component is decoded as a whole into memory, if it is not larger than this.
 const LARGEST_COMPRESSED: u64 = 1 << 30;
 
-/// How the bytes come into memory.
+/// How the bytes are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Without the library.
@@ -51,11 +51,11 @@ impl Mode {
     }
 }
 
-/// A component or a part of it.
+/// A component or a range of it.
 pub struct Range {
-    /// Places of the object and the component.
+    /// The positions of the object and the component.
     place: (usize, usize),
-    /// The offset in its decoded bytes; none for all of them.
+    /// The offset in its decoded bytes; `None` for all of them.
     within: Option<u64>,
     pub part: usize,
     pub offset: u64,
@@ -83,15 +83,15 @@ pub struct Plan {
     pub batches: Vec<Batch>,
     pub decoded: u64,
     pub stored: u64,
-    /// Components that cannot be read, or not in so much memory.
+    /// How many components cannot be read, or not within the memory.
     pub left_out: u64,
 }
 
-/// All components, in the order of the file's list.
+/// All components, in file order.
 pub fn plan(file: &File) -> Plan {
     let mut plan = Plan::default();
     let mut batch = Batch::default();
-    let mut held = 0u64; // what the batch takes
+    let mut held = 0u64; // the memory that the batch needs
     for (object_at, object) in file.objects().enumerate() {
         for (at, component) in object.components().enumerate() {
             let Some(ranges) = ranges((object_at, at), &component) else {
@@ -132,7 +132,7 @@ fn ranges(place: (usize, usize), component: &Component<'_>) -> Option<Vec<Range>
     Some(cut.collect())
 }
 
-/// Memory for the largest batch, which is there: it is touched.
+/// Memory for the largest batch. It is touched, so that its pages exist.
 pub fn memory(plan: &Plan) -> Result<Vec<u8>> {
     let size = plan.batches.iter().map(Batch::memory).max().unwrap_or(0);
     let size = usize::try_from(size).unwrap_or(usize::MAX);
@@ -157,7 +157,7 @@ pub fn paths(file: &File) -> impl Iterator<Item = PathBuf> + '_ {
     })
 }
 
-/// Reads a batch; how long it took, and what the library says of it.
+/// Reads a batch. Returns the time, and the library's reason for its way of reading.
 pub fn read(
     file: &File,
     batch: &Batch,

@@ -1,4 +1,4 @@
-//! `--type`: which tensors are quantized to blocks, and what files say about that.
+//! `--type`: which tensors are quantized to blocks, and what files declare about it.
 
 use super::choice::Choice;
 use super::input::Input;
@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 use ztensor::model::dtype::Logical;
 use ztensor::model::manifest::Format;
 
-/// Tensors whose names hold one of these are not quantized unless that is asked for by name: llama.cpp needs
-/// their floats.
+/// Tensors with one of these in their names are only quantized if the user names them, because llama.cpp
+/// needs their floats.
 const KEPT: [&str; 3] = ["_norm.", "ffn_gate_inp", "ssm_conv1d"];
 
 pub const FILE_TYPE: &str = "general.file_type";
 pub const QUANTIZATION_VERSION: &str = "general.quantization_version";
 
-/// Decides for each object whether it is quantized, and to what.
+/// Decides for each object whether to quantize it, and to which type.
 pub fn decide(choices: &mut [Choice<'_>], input: &Input, given: &Convert, notes: &Notes) -> Outcome<()> {
     let usual = given.types.iter().find(|rule| rule.name.is_none()).and_then(|rule| rule.to);
     let mut rules = Vec::new();
@@ -56,7 +56,7 @@ fn is_usual(choice: &Choice<'_>, given: &Convert) -> bool {
 
 /// Why an object cannot be quantized.
 enum Obstacle {
-    /// It is not one of floats.
+    /// Its elements are not floats.
     Type(String),
     /// Its rows are not whole blocks.
     Rows(String),
@@ -75,7 +75,7 @@ fn obstacle(choice: &Choice<'_>, to: Logical) -> Option<Obstacle> {
     })
 }
 
-/// The number of objects that became blocks, by type.
+/// How many objects were quantized, by type.
 pub fn counts(job: &Job<'_>) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
     let left_out = job.left_out.borrow();
@@ -117,8 +117,8 @@ pub fn line(job: &Job<'_>) -> String {
     combined + &counts.into_iter().map(each).collect::<String>()
 }
 
-/// What the keys of a GGUF file say about its types: the version of the blocks' layouts, and the type that
-/// most quantized tensors have; of a model that had the key and is converted to floats, these.
+/// The keys of a GGUF file about its types: the version of the blocks' layouts, and the type that most
+/// quantized tensors have. If a model with that key is converted to floats, the type of the floats.
 pub fn facts(job: &Job<'_>) -> Vec<(&'static str, u32)> {
     if let Some(floats) = job.arguments.dtype {
         let has_type = job.attributes().any(|(key, _)| key.as_text() == Some(FILE_TYPE));
@@ -151,7 +151,7 @@ pub fn facts(job: &Job<'_>) -> Vec<(&'static str, u32)> {
         .collect()
 }
 
-/// The number that `enum llama_ftype` has for a model that is mostly of such blocks.
+/// The number in `enum llama_ftype` for a model that mostly has these blocks.
 fn file_type(blocks: Logical) -> Option<u32> {
     Some(match blocks {
         Logical::Q4_0 => 2,

@@ -1,4 +1,4 @@
-//! Which objects are converted, and their names in what is written.
+//! Selects the objects that are converted, and their names in the output.
 
 use super::input::Input;
 use crate::arguments::{Chosen, Convert, Rename};
@@ -13,9 +13,9 @@ use ztensor::reader::{File, Object};
 /// An object that is converted.
 pub struct Choice<'f> {
     pub object: Object<'f>,
-    /// Its new name, which need not be text.
+    /// Its new name, which may not be UTF-8.
     pub name: Vec<u8>,
-    /// The block type that it is quantized to, if it is.
+    /// The block type that it is quantized to, if any.
     pub blocks: Option<Logical>,
 }
 
@@ -25,12 +25,12 @@ impl<'f> Choice<'f> {
         std::str::from_utf8(&self.name).ok()
     }
 
-    /// Its new name for notes.
+    /// Its new name in notes.
     pub fn shown_name(&self) -> Cow<'_, str> {
         names::in_json(&self.name)
     }
 
-    /// Its name for messages.
+    /// Its name in messages.
     pub fn shown(&self) -> String {
         match self.text_name() {
             Some(name) => format!("object {name:?}"),
@@ -39,11 +39,11 @@ impl<'f> Choice<'f> {
     }
 }
 
-/// Why an object is not written whose name is not text, and what to do.
+/// Why an object is not written if its name is not UTF-8, and what to do.
 pub const NOT_UTF8: &str =
     "its name, which is not UTF-8; rename it with --rename 'NAME=NEW', with NAME as shown";
 
-/// The objects that the options choose, in their order.
+/// The objects that the options select, in file order.
 pub fn choose<'f>(input: &'f Input, arguments: &Convert) -> Outcome<Vec<Choice<'f>>> {
     let (include, exclude) = (&arguments.include, &arguments.exclude);
     let path = &arguments.input;
@@ -81,8 +81,8 @@ pub fn choose<'f>(input: &'f Input, arguments: &Convert) -> Outcome<Vec<Choice<'
     Ok(choices)
 }
 
-/// The objects that can be read or, as their file states how many bytes they have, copied. The others are
-/// noted if the options say that they may be left out, and an error otherwise.
+/// The objects that can be read or, if their file gives their sizes, copied. For others, notes them if the
+/// options allow leaving them out; otherwise fails.
 pub fn readable<'f>(
     choices: Vec<Choice<'f>>,
     arguments: &Convert,
@@ -114,16 +114,16 @@ pub fn readable<'f>(
     Ok(readable)
 }
 
-/// What `--rename` says, for the objects of one file.
+/// A `--rename` rule for the objects of a file.
 enum Rule<'r> {
-    /// For the object of that name, which gets another one.
+    /// Renames the object with this name.
     One(Vec<u8>, Vec<u8>),
     Around(&'r (String, String), &'r (String, String)),
 }
 
 impl<'r> Rule<'r> {
-    /// A rule with a `*` is for one object if that has this name. The old name may have a `=`. Both names are
-    /// in the form in which they are shown.
+    /// A rule with a `*` applies to a single object if one has exactly that name. The old name may contain a
+    /// `=`. Both names are written like messages show them.
     fn of(rename: &'r Rename, file: &File) -> Rule<'r> {
         let new_name = |new: &str| names::unescaped(new).unwrap_or_else(|| new.as_bytes().to_vec());
         match rename {
@@ -144,7 +144,7 @@ impl<'r> Rule<'r> {
     }
 }
 
-/// The new name by the first rule that fits, if one does.
+/// The new name by the first matching rule, if there is one.
 fn renamed(name: &[u8], rules: &[Rule<'_>]) -> Option<Vec<u8>> {
     rules.iter().find_map(|rule| match rule {
         Rule::One(old, new) => (old == name).then(|| new.clone()),

@@ -1,5 +1,5 @@
-//! What was written is compared with what was read, object by object, before it gets its name: names and
-//! shapes always, all bytes with --verify.
+//! Compares the output with the input, object by object, before the output gets its name: always names and
+//! shapes, and all bytes with --verify.
 
 use super::choice::Choice;
 use super::job::Job;
@@ -10,7 +10,7 @@ use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{Component, File, Object, StoredTensor, VerifyOptions, VerifyReport};
 
-/// Compares every object that was converted with the one in the new files.
+/// Compares every converted object with the object in the new files.
 pub fn compare(job: &Job<'_>, new: &File) -> Outcome<()> {
     let wanted = || job.choices.iter().filter(|choice| !job.is_left_out(&choice.name));
     let mut count = 0;
@@ -92,7 +92,7 @@ fn same(job: &Job<'_>, choice: &Choice<'_>, new: Object<'_>) -> Outcome<()> {
     Ok(())
 }
 
-/// Compares what `expect` gives with what was written, piece by piece.
+/// Compares the bytes that `expect` passes with the written ones, piece by piece.
 fn same_bytes(
     job: &Job<'_>,
     new: &Component<'_>,

@@ -1,8 +1,8 @@
-//! HDF5 and ONNX, by the crate `ztensor-compat`.
+//! HDF5 and ONNX, with the crate `ztensor-compat`.
 //!
-//! It takes memory as files say and may panic or overflow its stack, so it runs in a process of its own,
-//! which is this program once more: that one writes a temporary .zt file, and here that is opened. However it
-//! ends, here it is one line, and what it left is removed.
+//! The crate allocates whatever memory files declare, and may panic or overflow its stack. So it runs in a
+//! separate process of this program, which writes a temporary .zt file that is opened here. However that
+//! process ends, this one reports a single line and removes the temporary files.
 
 use crate::arguments::ReadWithCompat;
 use crate::failure::{report, Failure, Outcome};
@@ -17,24 +17,24 @@ use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::reader::{File, OpenOptions};
 use ztensor::writer::{DenseSpec, Writer, WriterOptions};
 
-/// How long to wait between two looks at the process.
+/// The pause between two checks whether the process has ended.
 const PAUSE: Duration = Duration::from_millis(10);
-/// More of what it says is not looked at.
+/// The rest of its messages is ignored.
 const LONGEST_MESSAGE: u64 = 1 << 12;
 
-/// Opens a file of such a format.
+/// Opens a file of one of these formats.
 pub fn open(path: &Path, format: &str, interrupt: &Interrupt) -> Outcome<File> {
     let mut program = Command::new(std::env::current_exe().map_err(|e| Failure::at(path, e))?);
     program.arg("read-with-compat");
     open_by(program, path, format, interrupt)
 }
 
-/// Runs a program with the paths of the input and of the .zt file to write, and opens the result. Its
-/// temporary files are removed.
+/// Runs a program with the paths of the input and of the .zt file to write, then opens the result. Removes
+/// the temporary files.
 fn open_by(mut program: Command, path: &Path, format: &str, interrupt: &Interrupt) -> Outcome<File> {
     let at = |e: std::io::Error| Failure::at(path, e);
     let folder = Folder::new().map_err(at)?;
-    // The crate goes by the name for what says nothing about itself.
+    // The crate uses the name if the content does not show the format.
     let (link, made) = (folder.path().join("in.onnx"), folder.path().join("out.zt"));
     let whole = path.canonicalize().map_err(at)?;
     #[cfg(unix)]
@@ -56,10 +56,11 @@ fn open_by(mut program: Command, path: &Path, format: &str, interrupt: &Interrup
     File::open(&made, &OpenOptions::default()).map_err(|e| Failure::at(path, e))
 }
 
-/// Runs a program until it has ended, or is ended by a signal to this one; the beginning of what it says.
+/// Runs a program until it ends. If this process gets a signal, ends the program. Returns its status and the
+/// beginning of its messages.
 fn run(program: &mut Command, interrupt: &Interrupt) -> Result<(ExitStatus, String)> {
     let mut child = program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-    // On a thread: who says more than a pipe holds waits for a reader.
+    // Read on a thread, because a program that writes more than a pipe holds waits for a reader.
     let said = child.stderr.take().map(|said| Builder::new().spawn(move || beginning(said))).transpose();
     let status = match said.is_ok() {
         true => wait(&mut child, interrupt),
@@ -69,11 +70,11 @@ fn run(program: &mut Command, interrupt: &Interrupt) -> Result<(ExitStatus, Stri
     Ok((status?, String::from_utf8_lossy(&said).into_owned()))
 }
 
-/// What comes first; all else is read, and dropped.
+/// Returns the beginning, and reads and drops the rest.
 fn beginning(mut said: ChildStderr) -> Vec<u8> {
     let mut kept = Vec::new();
     let read = said.by_ref().take(LONGEST_MESSAGE).read_to_end(&mut kept);
-    let _ = read.and_then(|_| copy(&mut said, &mut sink())); // what was read is what there is
+    let _ = read.and_then(|_| copy(&mut said, &mut sink())); // use what was read so far
     kept
 }
 
@@ -88,13 +89,13 @@ fn wait(child: &mut Child, interrupt: &Interrupt) -> Result<ExitStatus> {
 }
 
 fn end(child: &mut Child) -> Result<ExitStatus> {
-    let _ = child.kill(); // it may have ended
+    let _ = child.kill(); // it may have ended already
     child.wait()
 }
 
-/// Reads with the crate, and writes a .zt file: the other process.
+/// Reads a file with the crate and writes a .zt file. This runs in the separate process.
 pub fn read(arguments: &ReadWithCompat) -> Outcome<()> {
-    // The crate's bugs are not this program's: they are told by how this process ends.
+    // A panic in the crate is not a bug of this program. The exit status reports it.
     std::panic::set_hook(Box::new(|_| std::process::exit(2)));
     let at = |e: &dyn std::fmt::Display| Failure::Message(e.to_string());
     let source = ztensor_compat::open(&arguments.input).map_err(|e| at(&e))?;
@@ -150,7 +151,7 @@ mod tests {
         assert_eq!(status.signal(), Some(9));
     }
 
-    /// The shell has the file as $1 and what it writes as $2.
+    /// In the shell, $1 is the file and $2 the output.
     #[test]
     fn nothing_is_left_however_the_program_ends() {
         let noted = Folder::new().unwrap();

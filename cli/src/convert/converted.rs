@@ -1,11 +1,11 @@
-//! What `--dtype` did: how many tensors it converted, and the largest errors.
+//! The effect of `--dtype`: how many tensors it converted, and the largest errors.
 
 use crate::text;
 use std::cell::RefCell;
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::Conversion;
 
-/// What `--dtype` did to all tensors that it converted.
+/// The effect of `--dtype` on all converted tensors.
 #[derive(Default)]
 pub struct Converted(RefCell<(u64, Conversion)>);
 
@@ -18,7 +18,7 @@ impl Converted {
         all.largest_relative = all.largest_relative.max(of.largest_relative);
     }
 
-    /// The end of the summary; nothing if no tensor was converted.
+    /// The end of the summary; empty if no tensor was converted.
     pub fn line(&self, to: Dtype) -> String {
         let (tensors, all) = *self.0.borrow();
         let (absolute, relative) = (text::number(all.largest_absolute), text::number(all.largest_relative));

@@ -1,5 +1,5 @@
-//! Attributes as the keys of a GGUF file: with the types that the file had which they came from, or with
-//! types that hold them.
+//! Attributes as keys of a GGUF file: with the types in the file they came from, or with types that can hold
+//! them.
 
 use super::blocks;
 use super::gguf_layout::{array, Encoder};
@@ -16,7 +16,7 @@ const U32_KEYS: [&str; 2] = [blocks::FILE_TYPE, blocks::QUANTIZATION_VERSION];
 const DEFAULT_ALIGNMENT: u64 = 32;
 const MAX_ALIGNMENT: u64 = 1 << 20;
 
-/// What a value is, or an element of an array.
+/// The type of a value, or of an array's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scalar {
     Number(Dtype),
@@ -27,12 +27,12 @@ enum Scalar {
 enum Type {
     Scalar(Scalar),
     Array(Scalar),
-    /// An array of arrays, each of its own type.
+    /// An array of arrays; each has its own type.
     Nested(Vec<Type>),
 }
 
 impl Scalar {
-    /// The types that are tried, in this order, for a value without a type.
+    /// The types that are tried, in this order, for a value without a stated type.
     const TRIED: [Scalar; 8] = [
         Scalar::Text,
         Scalar::Number(Dtype::Bool),
@@ -51,7 +51,7 @@ impl Scalar {
         }
     }
 
-    /// A number of this dtype, if values may have it.
+    /// The type of a number of this dtype, if values can have it.
     fn of(dtype: Dtype) -> Option<Scalar> {
         GgufKind::Number(dtype).number().map(|_| Scalar::Number(dtype))
     }
@@ -63,7 +63,7 @@ impl Scalar {
         }
     }
 
-    /// Whether it can be that without becoming another one.
+    /// Whether this type holds the value unchanged.
     fn holds(self, value: Value<'_>) -> bool {
         let Scalar::Number(dtype) = self else {
             return text_of(value).is_some();
@@ -84,8 +84,8 @@ impl Scalar {
         }
     }
 
-    /// Writes a value; `bits` are those of the next f32 or bool, where they were noted, and taken if they are
-    /// still its.
+    /// Encodes a value. `bits` begin with the recorded bits of the next f32 or bool, if there are any; they
+    /// are used if they still match the value.
     fn encode(self, value: Value<'_>, bits: &mut &[u8], out: &mut Encoder) {
         match (self, value.kind()) {
             (Scalar::Text, Kind::Text(text)) => out.string(text.as_bytes()),
@@ -106,19 +106,19 @@ impl Scalar {
             (Scalar::Number(dtype), _) => {
                 out.number(&value.as_i64().unwrap_or_default().to_le_bytes()[..dtype.size()]);
             }
-            (Scalar::Text, _) => out.string(b""), // which no text is: it does not hold
+            (Scalar::Text, _) => out.string(b""), // not reached, because the type does not hold the value
         }
     }
 }
 
-/// The bits in front, which are taken away.
+/// Removes the first bits and returns them.
 fn next<const N: usize>(bits: &mut &[u8]) -> Option<[u8; N]> {
     let (next, rest) = bits.split_first_chunk::<N>()?;
     *bits = rest;
     Some(*next)
 }
 
-/// The bits of a number as an f32; those of a NaN are cut, so that it stays the one that was widened.
+/// The bits of a number as an f32. The bits of a NaN are cut, so that it is the NaN that was widened.
 fn narrow(number: f64) -> u32 {
     let bits = number.to_bits();
     match number.is_nan() {
@@ -128,7 +128,7 @@ fn narrow(number: f64) -> u32 {
 }
 
 impl Type {
-    /// As it was noted.
+    /// The type that was recorded.
     fn noted(noted: Value<'_>) -> Option<Type> {
         if let Some(items) = array(noted) {
             return items.iter().map(Type::noted).collect::<Option<_>>().map(Type::Nested);
@@ -140,7 +140,7 @@ impl Type {
         }
     }
 
-    /// The one that its file states, or else one that holds the value.
+    /// The stated type of a value, or else one that holds it.
     fn found(value: Value<'_>) -> Option<Type> {
         let stated = value.dtype().and_then(Scalar::of);
         let mut tried = stated.into_iter().chain(Scalar::TRIED);
@@ -173,7 +173,7 @@ impl Type {
         }
     }
 
-    /// Writes its number.
+    /// Encodes the number of the type.
     fn encode_number(&self, out: &mut Encoder) {
         out.kind(if let Type::Scalar(scalar) = self { scalar.kind() } else { GgufKind::Array });
     }
@@ -207,13 +207,13 @@ struct Key<'a> {
 /// The keys of a file.
 pub struct Keys<'a> {
     keys: Vec<Key<'a>>,
-    /// What is said of blocks that are made here; all u32.
+    /// Keys about blocks that this conversion makes. All of them are u32.
     of_blocks: Vec<(&'static str, u32)>,
     alignment: u64,
 }
 
 impl<'a> Keys<'a> {
-    /// All attributes that are to be written, in the order that was noted; what was not comes last.
+    /// All attributes to write: in recorded order, then the others.
     pub fn of(job: &Job<'a>, origin: Option<Value<'a>>) -> Outcome<Keys<'a>> {
         let noted = origin.and_then(|origin| array(origin.get("keys")?));
         let noted: HashMap<&[u8], (usize, Value<'_>)> = noted
@@ -273,13 +273,13 @@ impl<'a> Keys<'a> {
         Ok(Keys { keys: keys.into_iter().map(|(_, key)| key).collect(), of_blocks, alignment })
     }
 
-    /// What the data and each tensor are aligned to.
+    /// The alignment of the data and of each tensor.
     pub fn alignment(&self) -> u64 {
         self.alignment
     }
 
-    /// Those that a file has. Of several files the first has all, the others what places depend on; each says
-    /// itself which it is.
+    /// The keys of a file. If there are several files, the first has all keys, and the others the keys that
+    /// determine positions. Each file has its own part keys.
     fn in_file(&self, part: Option<&Part>) -> impl Iterator<Item = &Key<'a>> {
         let has_all = part.is_none_or(|part| part.number == 0);
         let is_cut = part.is_some();
@@ -289,13 +289,13 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// How many a file has.
+    /// How many keys a file has.
     pub fn count(&self, part: Option<&Part>) -> u64 {
         let own = part.map_or(0, |_| SPLIT_KEYS.len());
         (self.in_file(part).count() + self.of_blocks(part).len() + own) as u64
     }
 
-    /// What a file says of blocks that are made here: all in the first of several.
+    /// Keys about blocks that this conversion makes: all in the first file.
     fn of_blocks(&self, part: Option<&Part>) -> &[(&'static str, u32)] {
         match part.is_none_or(|part| part.number == 0) {
             true => &self.of_blocks,
@@ -327,23 +327,22 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// What one of several files says of itself, as llama.cpp has it.
+/// What one of several files declares about itself, as in llama.cpp.
 pub struct Part {
-    /// From 0.
+    /// The number of the file, from 0.
     pub number: u16,
     pub count: u16,
-    /// The number of tensors of all files.
+    /// How many tensors all files have.
     pub tensors: i32,
 }
 
-/// The bytes of a text, or of a byte string that stays one: whoever reads it takes it for a text if it is
-/// UTF-8.
+/// The bytes of a text, or of a byte string that stays one. Readers treat it as a text if it is UTF-8.
 fn text_of(value: Value<'_>) -> Option<&[u8]> {
     name_of(value)
         .filter(|bytes| matches!(value.kind(), Kind::Text(_)) || std::str::from_utf8(bytes).is_err())
 }
 
-/// A key's bytes.
+/// The bytes of a key.
 fn name_of(key: Value<'_>) -> Option<&[u8]> {
     match key.kind() {
         Kind::Text(text) => Some(text.as_bytes()),

@@ -6,16 +6,16 @@ use crate::failure::Outcome;
 use ztensor::container::GgufKind;
 use ztensor::model::value::{Array, Kind, Value};
 
-/// Numbers as a file has them.
+/// Encodes numbers for a file.
 pub struct Encoder {
     pub bytes: Vec<u8>,
     pub big_endian: bool,
-    /// Lengths, counts and dimensions have 32 bits, as in version 1.
+    /// Whether lengths, counts and dimensions have 32 bits, as in version 1.
     pub narrow: bool,
 }
 
 impl Encoder {
-    /// Bytes of a number, least significant first, as the file has them.
+    /// Adds the bytes of a number, given least significant byte first, in the file's order.
     pub fn number(&mut self, little_endian: &[u8]) {
         match self.big_endian {
             true => self.bytes.extend(little_endian.iter().rev()),
@@ -31,7 +31,7 @@ impl Encoder {
         self.number(&number.to_le_bytes());
     }
 
-    /// A length, a count or a dimension.
+    /// Adds a length, a count or a dimension.
     pub fn size(&mut self, number: u64) {
         match self.narrow {
             true => self.number(&number.to_le_bytes()[..4]),
@@ -39,7 +39,7 @@ impl Encoder {
         }
     }
 
-    /// What a value is.
+    /// Adds the kind of a value.
     pub fn kind(&mut self, kind: GgufKind) {
         self.u32(kind.number().unwrap_or_default());
     }
@@ -50,19 +50,19 @@ impl Encoder {
     }
 }
 
-/// The most bytes of padding that `ztensor.origin` may ask for, behind the last tensor or between all of
-/// them, beside what aligns them; between all as many as they have, if that is more.
+/// The most bytes of padding that `ztensor.origin` may ask for besides alignment, after the last tensor or
+/// between all of them. Between all of them, as much as the tensors have is allowed, too.
 const MAX_PADDING: u64 = 1 << 24;
 
-/// Where each tensor begins, counted from the start of all data.
+/// The start of each tensor, from the start of all data.
 pub struct Layout {
     pub offsets: Vec<u64>,
     alignment: u64,
 }
 
 impl Layout {
-    /// The layout of the original GGUF file, as `ztensor.origin` has it, if the tensors fit it; else one
-    /// tensor behind the other.
+    /// The layout of the original GGUF file, from `ztensor.origin`, if the tensors fit in it. Otherwise one
+    /// tensor after the other.
     pub fn of(tensors: &[Tensor<'_>], alignment: u64, origin: Option<Value<'_>>) -> Layout {
         let noted =
             origin.and_then(|origin| array(origin.get("offsets")?)?.iter().map(Value::as_u64).collect());
@@ -94,22 +94,22 @@ impl Layout {
         Layout { offsets, alignment }
     }
 
-    /// The numbers of the tensors, in the order of their bytes in the file.
+    /// The numbers of the tensors, in the order of their offsets in the file.
     pub fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.offsets.len()).collect();
         order.sort_by_key(|at| self.offsets[*at]);
         order
     }
 
-    /// The padding between the tensors of a file whose header has `header` bytes.
+    /// The padding between the tensors, for a file whose header has `header` bytes.
     pub fn padding(&self, header: u64, tensors: &[Tensor<'_>], origin: Option<Value<'_>>) -> Padding {
         let data_start = header.next_multiple_of(self.alignment);
         let ends = self.offsets.iter().zip(tensors).map(|(at, tensor)| data_start + at + tensor.size);
         let end = ends.max();
         let usual = end.map_or(data_start, |end| end.next_multiple_of(self.alignment));
         let mut padding = Padding { data_start, file_size: usual, pieces: Vec::new(), passed: 0 };
-        // Offsets in `ztensor.origin` count from the start of the file, so they fit only if the data begins
-        // at the same place.
+        // Offsets in `ztensor.origin` count from the start of the file, so they only fit if the data begins
+        // at the same offset.
         let noted = |origin: &Value<'_>| origin.get("data_start").and_then(Value::as_u64) == Some(data_start);
         let Some(origin) = origin.filter(noted) else { return padding };
         let size = origin.get("size").and_then(Value::as_u64);
@@ -130,14 +130,14 @@ impl Layout {
 pub struct Padding {
     pub data_start: u64,
     pub file_size: u64,
-    /// Bytes that are not all zero, with their positions, sorted by these.
+    /// Bytes that are not all zero, with their offsets, sorted by offset.
     pieces: Vec<(u64, Vec<u8>)>,
-    /// How many of the pieces were written, or have tensors in their place.
+    /// How many pieces were written, or are replaced by tensors.
     passed: usize,
 }
 
 impl Padding {
-    /// Writes the padding up to the position `until`.
+    /// Writes the padding up to the offset `until`.
     pub fn fill(&mut self, sink: &mut Sink<'_>, until: u64) -> Outcome<()> {
         while let Some((at, bytes)) = self.pieces.get(self.passed).filter(|(at, _)| *at < until) {
             let end = at.saturating_add(bytes.len() as u64);

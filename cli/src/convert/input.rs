@@ -1,4 +1,4 @@
-//! What is converted: a file, a model, or standard input.
+//! The input of a conversion: a file, a model, or standard input.
 
 use super::other_formats;
 use crate::failure::{Failure, Outcome};
@@ -39,7 +39,7 @@ impl Input {
         Ok(Input { file, path: path.to_owned() })
     }
 
-    /// A failure of it.
+    /// A failure that names the input.
     pub fn failure(&self, error: Error) -> Failure {
         Failure::at(&self.path, error)
     }

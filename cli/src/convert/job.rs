@@ -1,4 +1,4 @@
-//! What all conversions have: the input, its chosen objects, the options, and what was written.
+//! What all conversions have: the input, its selected objects, the options, and the result.
 
 use super::choice::Choice;
 use super::converted::Converted;
@@ -15,24 +15,24 @@ use ztensor::error::Error;
 use ztensor::model::value::{OwnedValue, Value};
 use ztensor::reader::{File, StoredTensor};
 
-/// What a conversion is made of.
+/// The data of a conversion.
 pub struct Job<'a> {
     pub arguments: &'a Convert,
     pub input: &'a Input,
     pub choices: Vec<Choice<'a>>,
     pub interrupt: &'a Interrupt,
     pub bar: ProgressBar,
-    /// Names of objects that the output lacks, as it cannot represent them.
+    /// The names of objects that the output does not have, because it cannot represent them.
     pub left_out: RefCell<HashSet<Vec<u8>>>,
     pub notes: Notes,
-    /// What `--dtype` did.
+    /// The effect of `--dtype`.
     pub converted: Converted,
 }
 
-/// What was written.
+/// The result of a conversion.
 #[derive(Default)]
 pub struct Written {
-    /// The files, whole but for their names; none on standard output.
+    /// The files, complete except for their names; none for standard output.
     pub files: NewFiles,
     pub objects: u64,
     pub data_bytes: u64,
@@ -40,7 +40,7 @@ pub struct Written {
     pub size: u64,
 }
 
-/// An attribute for messages.
+/// The key of an attribute in messages.
 pub fn shown_key(key: Value<'_>) -> String {
     key.as_text().map_or_else(|| format!("attribute {key:?}"), |key| format!("attribute {key:?}"))
 }
@@ -57,7 +57,7 @@ impl<'a> Job<'a> {
         Job { arguments, input, choices, interrupt, bar, left_out, notes, converted }
     }
 
-    /// Notes digests of the input that the output has no place for.
+    /// Notes digests of the input that the output cannot store.
     pub fn note_lost_digests(&self, target: Target) {
         let components = self.choices.iter().flat_map(|choice| choice.object.components());
         let digests = components.filter(|component| component.digest().is_some()).count();
@@ -66,36 +66,36 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// What is read.
+    /// The input.
     pub fn file(&self) -> &'a File {
         &self.input.file
     }
 
-    /// A failure of what is read or, if it does not name that, of what is written.
+    /// A failure of the input; if the error does not name the input, of the output.
     pub fn failure(&self, error: &Error) -> Failure {
-        // A signal stops the library, and that is why it failed.
+        // If a signal stopped the library, report that as the cause.
         match self.interrupt.check() {
             Err(interrupted) => interrupted,
             Ok(()) => {
-                // What a writer to a sink calls its file.
+                // A writer to a sink calls its file like this.
                 let message = error.message().strip_prefix("the file: ").unwrap_or(error.message());
                 Failure::at_either(&self.arguments.input, &self.arguments.output, message)
             }
         }
     }
 
-    /// Leaves out an attribute of the file, or fails with why it cannot be represented.
+    /// Leaves out an attribute of the file, or fails with the reason why it cannot be represented.
     pub fn leave_attribute_out(&self, key: Value<'_>, why: &str) -> Outcome<()> {
         let name = key.as_text().map_or_else(|| format!("{key:?}"), str::to_owned);
         self.leave_out("attribute", &shown_key(key), &name, why)
     }
 
-    /// A failure of what is to be written.
+    /// A failure of the output.
     pub fn refusal(&self, why: impl std::fmt::Display) -> Failure {
         Failure::at(&self.arguments.output, why)
     }
 
-    /// The attributes of the file that are to be written, without what it was made from.
+    /// The attributes of the file to write, except the one about its origin.
     pub fn attributes(&self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
         let wanted = !self.arguments.no_attributes;
         let part_keys = self.file().part_keys();
@@ -124,12 +124,12 @@ impl<'a> Job<'a> {
         all && !self.converts() && given.shard_size.is_none()
     }
 
-    /// Whether tensors are written as another type, so that they have other sizes.
+    /// Whether tensors are written with another type, so that their sizes change.
     pub fn converts(&self) -> bool {
         self.arguments.dtype.is_some() || self.choices.iter().any(|choice| choice.blocks.is_some())
     }
 
-    /// What the file was made from, or is, if that is `container`.
+    /// The origin of the file, or the file's own, if it is of this `container`.
     pub fn origin(&self, container: &str) -> Outcome<Option<OwnedValue>> {
         let origin = self.file().origin().map_err(|e| self.input.failure(e))?;
         Ok(origin.filter(|origin| origin.get().get("container").is_some_and(|name| name.is_text(container))))

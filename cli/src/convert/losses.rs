@@ -1,5 +1,5 @@
-//! What the output cannot represent: refused or, with --lossy, left out and noted. Damaged bytes: refused or,
-//! with --allow-damaged, noted.
+//! Handles what the output cannot represent: refuses it or, with --lossy, leaves it out and notes it. Damaged
+//! bytes are refused or, with --allow-damaged, noted.
 
 use super::choice::Choice;
 use super::job::Job;
@@ -13,7 +13,7 @@ use ztensor::model::manifest::Format;
 use ztensor::reader::{Component, Object};
 use ztensor::writer::Loss;
 
-/// Whether `--dtype` converts an object: a dense tensor of floats, or numbers that are quantized.
+/// Whether `--dtype` converts an object: a dense tensor of floats, or a quantized object.
 pub fn converts(object: &Object<'_>, to: Dtype) -> bool {
     let is_other = |data: &Component<'_>| data.dtype() != Some(to) || data.known_logical().is_some();
     let first = object.components().next().filter(|_| object.format() == Format::Dense);
@@ -21,13 +21,13 @@ pub fn converts(object: &Object<'_>, to: Dtype) -> bool {
     first.is_some_and(has_floats) || object.is_quantized()
 }
 
-/// Compares the bytes of all components with the checksums of their file.
+/// Compares the bytes of all components with the checksums in their file.
 pub fn check_sources(object: &Object<'_>) -> Result<(), Error> {
     object.components().try_for_each(|component| component.check_source())
 }
 
 impl Job<'_> {
-    /// Leaves out what `name` names, or fails with why it cannot be represented.
+    /// Leaves out the thing with this `name`, or fails with the reason why it cannot be represented.
     pub fn leave_out(&self, noun: &'static str, subject: &str, name: &str, why: &str) -> Outcome<()> {
         match self.arguments.lossy {
             true => {
@@ -38,19 +38,19 @@ impl Job<'_> {
         }
     }
 
-    /// Leaves out an object, or fails with why it cannot be represented.
+    /// Leaves out an object, or fails with the reason why it cannot be represented.
     pub fn leave_object_out(&self, choice: &Choice<'_>, why: &str) -> Outcome<()> {
         self.leave_out("object", &choice.shown(), &choice.shown_name(), why)?;
         self.left_out.borrow_mut().insert(choice.name.clone());
         Ok(())
     }
 
-    /// Whether the object of that name is not in the output.
+    /// Whether the object with this name is not in the output.
     pub fn is_left_out(&self, name: &[u8]) -> bool {
         self.left_out.borrow().contains(name)
     }
 
-    /// Fails with why bytes are damaged, unless --allow-damaged is given.
+    /// Fails with the error about damaged bytes, unless --allow-damaged is given.
     pub fn allow_damage(&self, why: &Error) -> Outcome<()> {
         match self.arguments.allow_damaged {
             true => Ok(()),
@@ -58,7 +58,7 @@ impl Job<'_> {
         }
     }
 
-    /// Notes what became of a damaged object: `left_out` if it is not in the output.
+    /// Notes a damaged object. `left_out` means that it is not in the output.
     pub fn note_damage(&self, choice: &Choice<'_>, left_out: bool) {
         self.notes.add(What::Damaged, "object", &choice.shown_name(), damage::reason(left_out));
         if left_out {
@@ -66,8 +66,8 @@ impl Job<'_> {
         }
     }
 
-    /// Leaves out a damaged object that `--dtype` converts but nobody can decode, if --allow-damaged is
-    /// given.
+    /// If --allow-damaged is given, leaves out a damaged object that `--dtype` converts but that cannot be
+    /// decoded.
     pub fn leaves_undecodable_out(&self, choice: &Choice<'_>) -> Outcome<bool> {
         let to = self.arguments.floats().filter(|_| self.arguments.allow_damaged);
         let object = choice.object;
@@ -85,8 +85,8 @@ impl Job<'_> {
         }
     }
 
-    /// Calls the library with what says yes to losses where --lossy is given, and no otherwise; and to damage
-    /// of the object where --allow-damaged is given.
+    /// Calls the library with a callback that accepts losses if --lossy is given, and damage of the object if
+    /// --allow-damaged is given.
     pub fn with_losses<T>(
         &self,
         of: Option<&Choice<'_>>,
@@ -121,14 +121,14 @@ impl Job<'_> {
         });
         let done = done.map_err(|e| refusal.unwrap_or_else(|| self.failure(&e)))?;
         if let Some(choice) = of.filter(|_| is_damaged) {
-            self.note_damage(choice, is_left_out); // once, although it was asked for each component
+            self.note_damage(choice, is_left_out); // noted once, although each component asks
         }
         Ok(done)
     }
 
-    /// Checks the effect of `--dtype` on an object before it is written. Numbers that it would lose are an
-    /// error or, with --lossy, noted; so is data that it does not convert. Returns the dtype that the data is
-    /// converted to.
+    /// Checks the effect of `--dtype` on an object before it is written. If it would lose numbers, fails or,
+    /// with --lossy, notes them; the same for data that it does not convert. Returns the dtype that the data
+    /// is converted to.
     pub fn check_dtype(&self, choice: &Choice<'_>) -> Outcome<Option<Dtype>> {
         let Some(to) = self.arguments.floats() else { return Ok(None) };
         let (object, format) = (choice.object, choice.object.format_name());

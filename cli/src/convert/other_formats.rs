@@ -1,4 +1,4 @@
-//! What the library does not open, and `zt convert` reads all the same: told by their content.
+//! Formats that the library does not open but `zt convert` reads. They are recognised by their content.
 
 #[cfg(not(feature = "compat"))]
 use crate::failure::Failure;
@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use ztensor::reader::File;
 
-/// A format of them.
+/// One of these formats.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     Hdf5,
@@ -55,11 +55,11 @@ fn detect(path: &Path) -> std::io::Result<Option<Format>> {
     Ok(is_onnx(&mut BufReader::new(file), size)?.then_some(Format::Onnx))
 }
 
-/// Whether a file is one protobuf message with the fields of an ONNX model, and has a graph. Nothing in it
-/// says so: field by field has to fit, to the end of the file.
+/// Whether a file is a single protobuf message with the fields of an ONNX model, including a graph. No magic
+/// marks such a file: every field has to fit, up to the end of the file.
 fn is_onnx(file: &mut BufReader<SystemFile>, size: u64) -> std::io::Result<bool> {
     const GRAPH: u64 = 7;
-    /// More than a model has; each function of its own is a field.
+    /// More than any model has: each of its functions is a field.
     const MAX_FIELDS: usize = 1 << 16;
     let (mut at, mut has_graph) = (0, false);
     for _ in 0..MAX_FIELDS {
@@ -87,7 +87,7 @@ fn is_onnx(file: &mut BufReader<SystemFile>, size: u64) -> std::io::Result<bool>
     Ok(false)
 }
 
-/// A number of seven bits a byte; none where the file ends in it or it has more than 64.
+/// A number with seven bits in each byte. `None` if the file ends inside it or it has more than 64 bits.
 fn varint(file: &mut impl BufRead, at: &mut u64) -> std::io::Result<Option<u64>> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {

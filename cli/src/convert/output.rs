@@ -7,13 +7,13 @@ use crate::standard_input::is_standard;
 use std::io::Write;
 use std::path::Path;
 
-/// Bytes of a new file, front to back.
+/// Writes the bytes of a new file front to back.
 pub struct Sink<'j> {
     job: &'j Job<'j>,
-    /// None for standard output.
+    /// `None` for standard output.
     file: Option<NewFile>,
     buffer: Vec<u8>,
-    /// Bytes that were written so far.
+    /// How many bytes were written.
     pub position: u64,
 }
 
@@ -26,7 +26,7 @@ impl<'j> Sink<'j> {
         Sink::create_at(job, &job.arguments.output)
     }
 
-    /// One of several files.
+    /// One of several output files.
     pub fn create_at(job: &'j Job<'j>, path: &Path) -> Outcome<Sink<'j>> {
         let file = match is_standard(path) {
             true => None,
@@ -45,7 +45,7 @@ impl<'j> Sink<'j> {
         self.put(bytes)
     }
 
-    /// Writes so many zero bytes.
+    /// Writes this many zero bytes.
     pub fn zeros(&mut self, mut count: u64) -> Outcome<()> {
         const ZEROS: [u8; 4096] = [0; 4096];
         while count > 0 {

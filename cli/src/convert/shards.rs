@@ -1,4 +1,4 @@
-//! A model in several files, as Hugging Face and llama.cpp name them.
+//! A model in several files, with names as in Hugging Face and llama.cpp.
 
 use super::job::Job;
 use super::tensor::Tensor;
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// The most files of a model: `split.count` of GGUF has 16 bits.
 const MAX_PARTS: usize = 65_535;
 
-/// Groups of tensors, one for each file of the output: with at most --shard-size bytes each, unless a single
-/// tensor has more.
+/// Groups tensors, one group for each file of the output, with at most --shard-size bytes each. A larger
+/// tensor is a group of its own.
 pub fn group_for_files<T>(
     job: &Job<'_>,
     tensors: Vec<T>,
@@ -31,7 +31,7 @@ pub fn group_for_files<T>(
     }
 }
 
-/// `model-00001-of-00003.gguf` and so on, for `model.gguf`; a single file keeps its name.
+/// The paths `model-00001-of-00003.gguf` and so on for `model.gguf`. A single file keeps its name.
 pub fn paths(output: &Path, count: usize, extension: &str) -> Outcome<Vec<PathBuf>> {
     match count {
         1 => check_whole(output).map(|()| vec![output.to_owned()]),
@@ -39,12 +39,12 @@ pub fn paths(output: &Path, count: usize, extension: &str) -> Outcome<Vec<PathBu
     }
 }
 
-/// `model.safetensors.index.json`.
+/// The path of the index, `model.safetensors.index.json`.
 pub fn index_path(output: &Path) -> PathBuf {
     output.with_file_name(format!("{}.safetensors.index.json", stem(output, "safetensors")))
 }
 
-/// Which tensor is in which file.
+/// The index, which says which tensor is in which file.
 pub fn index(parts: &[Vec<Tensor<'_>>], paths: &[PathBuf], total: u64) -> String {
     let mut files = BTreeMap::new();
     for (part, path) in parts.iter().zip(paths) {
@@ -59,7 +59,7 @@ pub fn index(parts: &[Vec<Tensor<'_>>], paths: &[PathBuf], total: u64) -> String
     )
 }
 
-/// A text as JSON has it.
+/// A text as a JSON string.
 pub fn json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! One tensor as containers of one array for each have it: its elements, their type, their bytes.
+//! A tensor for containers that have one array for each tensor: its elements, their type, their bytes.
 
 use super::choice::Choice;
 use super::job::{shown_key, Job};
@@ -14,12 +14,12 @@ use ztensor::model::manifest::{element_count, Encoding, Format, LogicalType};
 use ztensor::model::value::Value;
 use ztensor::reader::{Component, Object, StoredTensor};
 
-/// What its elements are.
+/// The type of its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elements {
-    /// What the dtype says.
+    /// The elements are numbers of this dtype.
     Plain(Dtype),
-    /// A logical type, also one of blocks.
+    /// A logical type, which may be a block type.
     Typed(Logical),
 }
 
@@ -62,28 +62,28 @@ impl Elements {
         }
     }
 
-    /// Bytes with this alignment for each element: 1 for types with several elements in a block.
+    /// The alignment that each element needs. It is 1 for types with several elements in a block.
     pub fn alignment(self) -> u64 {
         Some(self.block()).filter(|block| block.elements == 1).map_or(1, |block| block.bytes)
     }
 }
 
-/// All tensors together have fewer bytes.
+/// A limit for all tensors together.
 const MOST_BYTES: u64 = 1 << 60;
 
-/// A tensor that is written.
+/// A tensor to write.
 pub struct Tensor<'f> {
     pub name: Vec<u8>,
     pub shape: Vec<u64>,
     pub elements: Elements,
-    /// Bytes of all elements.
+    /// The size of all elements in bytes.
     pub size: u64,
     component: Component<'f>,
-    /// What its elements are converted to.
+    /// The type that its elements are converted to.
     converted: Option<Elements>,
-    /// Its bytes are damaged, which is allowed.
+    /// Its bytes are damaged, and the options allow that.
     is_damaged: bool,
-    /// Its bytes were compared with the checksums of their file.
+    /// Its bytes were compared with the checksums in their file.
     is_checked: Cell<bool>,
 }
 
@@ -100,8 +100,8 @@ fn parts<'j, 'f>(job: &'j Job<'f>) -> Outcome<Vec<(&'j Choice<'f>, Option<Stored
 }
 
 impl<'f> Tensor<'f> {
-    /// All tensors of a job; what is no array, is unknown, or has a name or type that `check` refuses, is not
-    /// written.
+    /// All tensors of a job. Left out are objects that are not an array, have an unknown type, or have a name
+    /// or type that `check` refuses.
     pub fn all(
         job: &Job<'f>,
         container: &str,
@@ -140,8 +140,8 @@ impl<'f> Tensor<'f> {
                 Err(Refusal::Failed(why)) => return Err(why),
             }
         }
-        // What is compressed says of itself how large it is. All that is added to the sum, as padding, is far
-        // from 64 bits then.
+        // Compressed data declares its own size. The limit ensures that the sum cannot overflow, even with
+        // padding.
         let total = tensors.iter().map(|tensor| tensor.size).fold(0, u64::saturating_add);
         match total < MOST_BYTES {
             true => Ok(tensors),
@@ -189,12 +189,12 @@ impl<'f> Tensor<'f> {
         if !is_dequantized && size(elements) != Some(stored) {
             return Err(refused(format!("{stored} bytes of {} in the shape {shape:?}", elements.name())));
         }
-        // Without --allow-damaged the check comes when the bytes are written: it reads them.
+        // Without --allow-damaged, the check happens when the bytes are read to be written.
         let allows = job.arguments.allow_damaged;
         let checked = if allows { check_sources(&object) } else { Ok(()) };
         let is_damaged = checked.is_err();
         if let Err(why) = checked {
-            // A member of npz has a CRC-32, which would be a new one of damaged bytes.
+            // A member of an npz gets a CRC-32, which would be a new one for damaged bytes.
             let is_sound = |part: Component<'_>| part.for_each_decoded(&mut |_| Ok(())).is_ok();
             let is_readable = container != "npz" && object.components().all(is_sound);
             match why.is_damage() {
@@ -220,7 +220,7 @@ impl<'f> Tensor<'f> {
         self.component.is_of_floats() || elements::is_quantized(&self.component)
     }
 
-    /// Whether nobody knows which bytes of its blocks are turned.
+    /// Whether it has big-endian blocks, for which it is unknown which bytes to swap.
     pub fn has_big_endian_blocks(&self) -> bool {
         let is_of_blocks = |elements| matches!(elements, Elements::Typed(logical) if logical.is_block_type());
         self.converted.is_none()
@@ -228,7 +228,7 @@ impl<'f> Tensor<'f> {
             && Elements::of(&self.component).is_some_and(is_of_blocks)
     }
 
-    /// Gives `out` its bytes front to back.
+    /// Calls `out` with its bytes front to back.
     pub fn emit(
         &self,
         job: &Job<'_>,
@@ -261,8 +261,7 @@ impl<'f> Tensor<'f> {
     }
 }
 
-/// Gives `out` the bytes of a component front to back, in the byte order that is asked for. Bools become 0
-/// and 1.
+/// Calls `out` with the bytes of a component front to back, in this byte order. Bools become 0 or 1.
 pub fn emit(
     component: &Component<'_>,
     big_endian: bool,
@@ -278,8 +277,8 @@ pub fn emit(
     done
 }
 
-/// Gives `out` the numbers of an object front to back, in the dtype and the byte order that are asked for.
-/// Fails at the end if finite ones become infinite, unless that is `lossy`.
+/// Calls `out` with the numbers of an object front to back, in this dtype and byte order. Fails at the end if
+/// finite numbers become infinite, unless `lossy` is set.
 pub fn emit_numbers(
     object: &Object<'_>,
     to: Dtype,
@@ -293,7 +292,7 @@ pub fn emit_numbers(
     done
 }
 
-/// Gives `out` what `read` gives, elements of so many bytes, in the byte order that is asked for.
+/// Calls `out` with the elements that `read` passes, in this byte order. An element has `width` bytes.
 fn in_order(
     width: usize,
     big_endian: bool,
@@ -326,9 +325,9 @@ fn in_order(
 
 /// Why a tensor is not written.
 pub enum Refusal {
-    /// The container cannot represent this of it.
+    /// The container cannot represent something of it.
     Represent(String),
-    /// It is damaged, and cannot be read or not be written.
+    /// It is damaged, and cannot be read or written.
     Damaged(Error),
     /// It cannot be read.
     Failed(Failure),

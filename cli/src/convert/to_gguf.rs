@@ -1,5 +1,5 @@
-//! To GGUF: keys and descriptions of tensors, then the data, each tensor where the file that it came from had
-//! it.
+//! Writes GGUF: keys and tensor descriptions, then the data. Each tensor gets the position that it had in the
+//! GGUF file it came from.
 
 use super::gguf_keys::{Keys, Part};
 use super::gguf_layout::{Encoder, Layout};
@@ -17,7 +17,7 @@ const NAME: &str = "GGUF";
 const EXTENSION: &str = "gguf";
 const MAGIC: &[u8; 4] = b"GGUF";
 const NEWEST: u64 = 3;
-/// The longest name and the highest rank that ggml itself opens.
+/// The longest name and the highest rank that ggml can open.
 const MAX_NAME_SIZE: usize = 63;
 const MAX_RANK: usize = 4;
 
@@ -26,7 +26,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let origin = origin.as_ref().map(|origin| origin.get());
     let noted = |key: &str| origin.and_then(|origin| origin.get(key));
     let version = noted("version").and_then(Value::as_u64).filter(|v| (1..=NEWEST).contains(v));
-    // Nobody knows how blocks are in a big-endian file.
+    // The byte order of blocks in a big-endian file is unknown.
     let has_blocks = job.choices.iter().any(|choice| choice.blocks.is_some());
     let big_endian = !has_blocks && noted("byte_order").is_some_and(|order| order.is_text("big"));
     let format = Format { version: version.unwrap_or(NEWEST), big_endian };
@@ -56,7 +56,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     Ok(written)
 }
 
-/// How numbers are in a file.
+/// The encoding of numbers in a file.
 #[derive(Clone, Copy)]
 struct Format {
     version: u64,
@@ -116,7 +116,7 @@ fn check(tensor: &Tensor<'_>, big_endian: bool) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Says what ggml does not open.
+/// Warns about things that ggml cannot open.
 fn warn_of_limits(job: &Job<'_>, tensors: &[Tensor<'_>]) {
     let odd = tensors.iter().filter(|t| t.name.len() > MAX_NAME_SIZE || t.shape.len() > MAX_RANK).count();
     if odd > 0 {
@@ -130,7 +130,7 @@ fn is_of_blocks(tensor: &Tensor<'_>) -> bool {
     matches!(tensor.elements, Elements::Typed(_))
 }
 
-/// ggml's number of a type, if it has it.
+/// ggml's number of a type, if ggml has it.
 fn type_number(elements: Elements) -> Option<u32> {
     ggml_type_number(elements.dtype(), elements.logical())
 }

@@ -1,4 +1,4 @@
-//! To npz: an archive as `numpy.savez` makes it, an array in each member, nothing compressed.
+//! Writes npz like `numpy.savez`: an archive with an uncompressed array in each member.
 
 use super::choice::NOT_UTF8;
 use super::job::{Job, Written};

@@ -1,4 +1,4 @@
-//! To safetensors: a header in the form that the released writers give it, and the tensors behind it.
+//! Writes safetensors: a header in the form of the official writer, then the tensors.
 
 use super::choice::NOT_UTF8;
 use super::job::{Job, Written};
@@ -28,7 +28,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let origin = if job.is_whole() { job.origin(NAME)? } else { None };
     let origin = origin.as_ref().map(|origin| origin.get());
     if origin.is_none() {
-        // As the released writers do, so that each tensor is aligned to its elements.
+        // Like the official writer, so that each tensor is aligned to its elements.
         tensors.sort_by_key(|tensor| std::cmp::Reverse(tensor.elements.alignment()));
     }
     let metadata = metadata(job, origin)?;
@@ -54,7 +54,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
         written.files.files.extend(sink.close()?);
     }
     if parts.len() > 1 {
-        // The name that was asked for leads to no file of an older model.
+        // The requested name must not lead to a file of an older model.
         obsolete.extend(Some(output.clone()).filter(|path| path.symlink_metadata().is_ok()));
         let mut index = Sink::create_at(job, &index_path)?;
         index.write(shards::index(&parts, &paths, total).as_bytes())?;
@@ -108,7 +108,7 @@ fn write_file<'j>(
     Ok(sink)
 }
 
-/// Where each tensor begins: as in the file that these were made from, if they still tile the data so.
+/// The start of each tensor: as in the file that these came from, if they still fill the data without gaps.
 fn offsets(tensors: &[Tensor<'_>], origin: Option<Value<'_>>) -> Vec<u64> {
     let noted = origin.and_then(|origin| match origin.get("offsets")?.kind() {
         Kind::Array(items) => items.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>(),
@@ -126,7 +126,7 @@ fn offsets(tensors: &[Tensor<'_>], origin: Option<Value<'_>>) -> Vec<u64> {
     })
 }
 
-/// `__metadata__` with what it holds, or nothing.
+/// `__metadata__` with its content, or nothing.
 fn metadata(job: &Job<'_>, origin: Option<Value<'_>>) -> Outcome<String> {
     let mut pairs = Vec::new();
     for (key, value) in job.attributes() {
@@ -145,7 +145,7 @@ fn metadata(job: &Job<'_>, origin: Option<Value<'_>>) -> Outcome<String> {
     }
 }
 
-/// Refuses elements of less than a byte that do not fill whole bytes.
+/// Refuses elements smaller than a byte that do not fill whole bytes.
 fn check_whole_bytes(tensor: &Tensor<'_>) -> Result<(), Refusal> {
     let count = element_count(&tensor.shape).unwrap_or(u64::MAX);
     match tensor.elements.block().divides(count) {
@@ -157,7 +157,7 @@ fn check_whole_bytes(tensor: &Tensor<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// What the format calls a type, if it has it.
+/// The format's name of a type, if it has one.
 fn dtype_name(elements: Elements) -> Option<&'static str> {
     safetensors_dtype(elements.dtype(), elements.logical())
 }

@@ -1,5 +1,5 @@
-//! To .zt: objects are copied as they are stored, or written anew where another encoding, dtype or digest is
-//! asked for.
+//! Writes .zt: copies objects as stored, or encodes them again if another encoding, dtype or digest is
+//! requested.
 
 use super::blocks;
 use super::choice::{Choice, NOT_UTF8};
@@ -27,14 +27,14 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let output = &job.arguments.output;
     let mut choices: Vec<&Choice<'_>> = job.choices.iter().collect();
     if job.arguments.canonical {
-        choices.sort_by(|a, b| a.text_name().cmp(&b.text_name())); // the order of that form
+        choices.sort_by(|a, b| a.text_name().cmp(&b.text_name())); // the canonical form has this order
     }
     let floats = job.arguments.floats();
     let parts = shards::group_for_files(job, choices, |choice| decoded_size(choice, floats))?;
     let paths = shards::paths(output, parts.len(), EXTENSION)?;
     let mut written = Written::default();
     for (at, (choices, path)) in parts.iter().zip(&paths).enumerate() {
-        // What is said of the whole stands in the first.
+        // The first file has the attributes of the whole model.
         let attributes = if at == 0 { attributes(job, parts.len())? } else { Attributes::default() };
         let file = match is_standard(path) {
             true => None,
@@ -95,7 +95,7 @@ fn write_file(
     writer.finish().map_err(at_output)
 }
 
-/// Bytes of an object without compression, as it will be; stored ones where nobody knows.
+/// The size of an object without compression in the output; the stored size if that is unknown.
 fn decoded_size(choice: &Choice<'_>, floats: Option<Dtype>) -> u64 {
     let object = choice.object;
     if let Some(Ok(size)) = floats.filter(|_| object.is_quantized()).map(|to| object.size_as(to)) {
@@ -115,8 +115,7 @@ fn decoded_size(choice: &Choice<'_>, floats: Option<Dtype>) -> u64 {
     object.components().map(size).fold(0, u64::saturating_add)
 }
 
-/// The attributes of the output. `ztensor.origin` is among them; for several files it says how many there
-/// are.
+/// The attributes of the output, including `ztensor.origin`. For several files, that says how many there are.
 fn attributes(job: &Job<'_>, parts: usize) -> Outcome<Attributes> {
     if job.arguments.no_attributes {
         return Ok(Attributes::default());
@@ -170,7 +169,7 @@ impl Convert {
         }
     }
 
-    /// What is asked for, in whichever way.
+    /// The requested encoding, from whichever option.
     fn encoding(&self) -> Option<Encoding> {
         match (self.zstd, self.raw) {
             (Some(_), _) => Some(Encoding::Zstd),
@@ -179,7 +178,7 @@ impl Convert {
         }
     }
 
-    /// What is asked for; the inner none is no digest.
+    /// The requested digest. The inner `None` means no digest.
     fn digest(&self) -> Option<Option<Algorithm>> {
         self.digest.map(|digest| match digest {
             arguments::Digest::Sha256 => Some(Algorithm::Sha256),
@@ -189,7 +188,7 @@ impl Convert {
         })
     }
 
-    /// The dtype that floats are converted to.
+    /// The dtype to convert floats to.
     pub fn floats(&self) -> Option<Dtype> {
         self.dtype.map(Floats::dtype)
     }
@@ -204,7 +203,7 @@ fn is_unknown(component: &Component<'_>) -> bool {
     component.dtype().is_none() || component.encoding() == Encoding::Other
 }
 
-/// Standard output, to which a file is written front to back.
+/// Standard output, written front to back.
 struct StandardOutput;
 
 impl ByteSink for StandardOutput {

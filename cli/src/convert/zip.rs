@@ -1,15 +1,15 @@
-//! Records of zip archives with stored members: what stands in front of each, and the directory behind them.
+//! Records of zip archives with stored members: the header before each member, and the directory after them.
 
-/// The least version of readers that know 64-bit sizes.
+/// The least version of readers that support 64-bit sizes.
 const ZIP64: u16 = 45;
 const UNIX: u16 = 3 << 8;
-/// 1980-01-01, as for what has no time.
+/// 1980-01-01, which is used for members without a time.
 const DATE: u16 = 1 << 5 | 1;
 /// Names are UTF-8.
 const UTF8: u16 = 1 << 11;
-/// Read and write for the owner.
+/// The owner may read and write.
 const MODE: u32 = 0o600 << 16;
-/// In place of a size or an offset: the number is in the extra field.
+/// Replaces a size or offset if the number is in the extra field.
 const IN_EXTRA_FIELD: u32 = u32::MAX;
 
 /// A member that was written.
@@ -20,7 +20,7 @@ pub struct Member {
     pub offset: u64,
 }
 
-/// Fields of a record, least significant byte first.
+/// The fields of a record, least significant byte first.
 #[derive(Default)]
 pub struct Record(pub Vec<u8>);
 
@@ -54,7 +54,7 @@ fn flags(member: &Member) -> u16 {
     }
 }
 
-/// What stands in front of a member's bytes: as long for any sum and size.
+/// The header before a member's bytes. Its size does not depend on the checksum and sizes.
 pub fn local(member: &Member) -> Vec<u8> {
     let record = Record::default().raw(b"PK\x03\x04").u16(ZIP64).u16(flags(member)).u16(0).u16(0).u16(DATE);
     let record =
@@ -62,7 +62,7 @@ pub fn local(member: &Member) -> Vec<u8> {
     record.raw(&member.name).u16(1).u16(16).u64(member.size).u64(member.size).0
 }
 
-/// Its entry in the directory.
+/// The member's entry in the directory.
 pub fn central(member: &Member) -> Vec<u8> {
     let short = |number: u64| u32::try_from(number).unwrap_or(IN_EXTRA_FIELD);
     let mut extra = Record::default();
@@ -82,7 +82,7 @@ pub fn central(member: &Member) -> Vec<u8> {
     record.u32(short(member.offset)).raw(&member.name).raw(&extra.0).0
 }
 
-/// The records behind the directory; those of 64-bit sizes where they are needed.
+/// The records after the directory, including those for 64-bit sizes if they are needed.
 pub fn end(count: u64, offset: u64, size: u64) -> Vec<u8> {
     let (few, short) =
         (u16::try_from(count).unwrap_or(u16::MAX), |n: u64| u32::try_from(n).unwrap_or(IN_EXTRA_FIELD));

@@ -1,22 +1,22 @@
-//! How far numbers are from those that they are compared with.
+//! The distance of numbers from the numbers that they are compared with.
 
 use crate::text;
 use serde_json::{json, Value as Json};
 
-/// Errors of numbers, as those of quantized weights: pairs in which a number is not finite are left out.
+/// Errors of numbers, such as quantized weights. Pairs with a number that is not finite are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Errors {
-    /// Numbers that were compared.
+    /// How many numbers were compared.
     count: u64,
     /// The largest absolute error.
     pub largest: f64,
-    /// The sums of the squares of the errors, and of the first file's numbers.
+    /// The sums of squares: of the errors, and of the first file's numbers.
     squares: f64,
     reference: f64,
 }
 
 impl Errors {
-    /// A number of the first file, and the distance of its counterpart.
+    /// Adds a number of the first file, and the distance of its counterpart.
     pub fn add(&mut self, number: f64, distance: f64) {
         if distance.is_finite() {
             self.count += 1;
@@ -41,7 +41,7 @@ impl Errors {
         }
     }
 
-    /// The square error as a part of the first file's numbers: infinite if these are all 0.
+    /// The squared error relative to the first file's numbers; infinite if these are all 0.
     pub fn nmse(&self) -> f64 {
         if self.squares == 0.0 {
             0.0

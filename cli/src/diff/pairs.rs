@@ -1,27 +1,27 @@
-//! Two streams of bytes side by side. One is read on a thread of its own, a few chunks ahead.
+//! Compares two streams of bytes. A separate thread reads one of them, a few chunks ahead.
 
 use std::sync::mpsc::{sync_channel, Receiver};
 use std::thread;
 use ztensor::error::{Error, Result};
 
-/// What gives all its bytes to a function, chunk by chunk.
+/// Passes all its bytes to a function, chunk by chunk.
 pub type Reading<'a> = dyn Fn(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + Sync + 'a;
 
-/// Takes pieces of both, and the position of their first bytes.
+/// Receives pieces of both streams, and the position of their first bytes.
 pub type Body<'a> = dyn FnMut(u64, &[u8], &[u8]) -> Result<()> + 'a;
 
-/// Chunks that are read ahead.
+/// How many chunks are read ahead.
 const AHEAD: usize = 2;
 
-/// Gives `body` pieces of both that belong together, of equal size each, until one of the two ends, and the
-/// position of the first byte of each. Both are read to their ends, where a sum may be checked.
+/// Calls `body` with corresponding pieces of equal size, until one stream ends, and with the position of
+/// their first bytes. Both streams are read to their ends, where a checksum may be verified.
 pub fn for_each(a: &Reading<'_>, b: &Reading<'_>, body: &mut Body<'_>) -> Result<()> {
     let (send, receive) = sync_channel::<Result<Vec<u8>>>(AHEAD);
     thread::scope(|scope| {
         let ahead = move || {
             let read = b(&mut |chunk| send.send(Ok(chunk.to_vec())).map_err(|_| stopped()));
             if let Err(error) = read {
-                let _ = send.send(Err(error)); // nobody waits for it where the other side has failed
+                let _ = send.send(Err(error)); // nobody receives it if the other side has failed
             }
         };
         thread::Builder::new().spawn_scoped(scope, ahead).map_err(|e| Error::io("a thread", &e))?;
@@ -32,7 +32,7 @@ pub fn for_each(a: &Reading<'_>, b: &Reading<'_>, body: &mut Body<'_>) -> Result
                 let there = other.some()?;
                 let size = chunk.len().min(there.len());
                 if size == 0 {
-                    return Ok(()); // it ends before this one
+                    return Ok(()); // the other stream ended first
                 }
                 let (now, later) = chunk.split_at(size);
                 body(position, now, &there[..size])?;
@@ -45,12 +45,12 @@ pub fn for_each(a: &Reading<'_>, b: &Reading<'_>, body: &mut Body<'_>) -> Result
         if outcome.is_ok() {
             while other.next() {}
         }
-        // What the second one fails with names that one, and not the first, which was reading.
+        // An error of the second stream names its own file, not the first one.
         other.failure.map_or(outcome, Err)
     })
 }
 
-/// What comes from the other thread.
+/// The chunks from the other thread.
 struct Other {
     receive: Receiver<Result<Vec<u8>>>,
     chunk: Vec<u8>,
@@ -59,7 +59,7 @@ struct Other {
 }
 
 impl Other {
-    /// The next bytes; none at the end.
+    /// The next bytes; empty at the end.
     fn some(&mut self) -> Result<&[u8]> {
         while self.at == self.chunk.len() && self.next() {}
         match self.failure {
@@ -68,7 +68,7 @@ impl Other {
         }
     }
 
-    /// Takes the next chunk, if there is one.
+    /// Receives the next chunk, if there is one.
     fn next(&mut self) -> bool {
         match self.receive.recv() {
             Ok(Ok(chunk)) => (self.chunk, self.at) = (chunk, 0),
@@ -82,7 +82,7 @@ impl Other {
     }
 }
 
-/// What a comparison that was interrupted fails with.
+/// The error of an interrupted comparison.
 pub fn stopped() -> Error {
     Error::new(ztensor::error::Cause::Cancelled, format_args!("interrupted"))
 }
@@ -118,7 +118,7 @@ mod tests {
         assert!(for_each(&chunks(&bytes, 10), &|_| Err(stopped()), &mut count).is_err());
         assert!(for_each(&|_| Err(stopped()), &chunks(&bytes, 10), &mut count).is_err());
         assert!(for_each(&chunks(&bytes, 10), &chunks(&bytes, 9), &mut |_, _, _| Err(stopped())).is_err());
-        // Also where it fails behind its last byte.
+        // Also a stream that fails after its last byte.
         let sum_is_wrong = |body: &mut dyn FnMut(&[u8]) -> Result<()>| {
             chunks(&bytes, 10)(body).and_then(|()| Err(stopped()))
         };

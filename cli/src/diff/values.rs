@@ -1,4 +1,4 @@
-//! How the values of two components differ.
+//! The differences between the values of two components.
 
 use super::errors::Errors;
 use super::pairs::{self, stopped, Reading};
@@ -11,17 +11,17 @@ use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Format;
 use ztensor::reader::{Component, Object};
 
-/// Bytes of a number that is compared.
+/// The size of a compared number in bytes.
 const WIDTH: usize = 8;
 
-/// Where, how often and how much they differ.
+/// Where, how often and by how much they differ.
 #[derive(Debug, PartialEq)]
 pub enum Values {
-    /// There is another number of bytes.
+    /// Their sizes differ.
     Sizes(u64, u64),
-    /// Bytes of elements that are not numbers, or of an unknown type.
+    /// The bytes of elements that are not numbers, or of an unknown type, differ.
     Bytes { differ: u64, of: u64, first: u64 },
-    /// Numbers. `first` is the first one that differs, `is_finite` says that all that differ are finite.
+    /// Numbers differ. `first` is the first that differs; `is_finite` means that all that differ are finite.
     Numbers {
         differ: u64,
         of: u64,
@@ -32,17 +32,17 @@ pub enum Values {
         is_same_type: bool,
         per_element: u64,
     },
-    /// Bytes of numbers that are the same: zeros with another sign, NaN with other bits.
+    /// Only the bits of equal numbers differ: signs of zeros, or bits of NaNs.
     Bits,
 }
 
-/// Whether they can be compared: components of different types only as numbers.
+/// Whether they can be compared. Components with different types can only be compared as numbers.
 pub fn are_comparable(a: &Component<'_>, b: &Component<'_>, is_same_type: bool) -> Result<bool> {
     let are_numbers = elements::are_numbers(a) && elements::are_numbers(b);
     Ok(is_same_type || are_numbers && count_of_numbers(a)? == count_of_numbers(b)?)
 }
 
-/// How components of the same type differ, if they do.
+/// The differences between components of the same type, if there are any.
 pub fn compare(a: &Component<'_>, b: &Component<'_>, interrupt: &Interrupt) -> Result<Option<Values>> {
     let are_numbers = elements::are_numbers(a) && elements::are_numbers(b);
     let known = elements::is_known(a) && elements::is_known(b);
@@ -59,7 +59,7 @@ pub fn compare(a: &Component<'_>, b: &Component<'_>, interrupt: &Interrupt) -> R
     }
 }
 
-/// Compares decoded bytes, or the stored ones of components that cannot be decoded.
+/// Compares decoded bytes; stored bytes if the components cannot be decoded.
 fn bytes(a: &Component<'_>, b: &Component<'_>, known: bool, interrupt: &Interrupt) -> Result<Option<Values>> {
     if !known {
         return stored(a, b);
@@ -83,7 +83,7 @@ fn bytes(a: &Component<'_>, b: &Component<'_>, known: bool, interrupt: &Interrup
     Ok(first.map(|first| Values::Bytes { differ, of, first }))
 }
 
-/// Compares stored bytes, which are read whole, of an unknown encoding or type.
+/// Compares the stored bytes of components with an unknown encoding or type. They are read as a whole.
 fn stored(a: &Component<'_>, b: &Component<'_>) -> Result<Option<Values>> {
     let read = |component: &Component<'_>| -> Result<Vec<u8>> {
         let size = component.stored_size();
@@ -103,7 +103,7 @@ fn stored(a: &Component<'_>, b: &Component<'_>) -> Result<Option<Values>> {
     Ok(first.map(|first| Values::Bytes { differ, of: a.len() as u64, first: first as u64 }))
 }
 
-/// How many numbers it has, and how many of them make an element.
+/// How many numbers it has, and how many numbers an element has.
 fn count_of_numbers(component: &Component<'_>) -> Result<(u64, u64)> {
     let per_element = elements::numbers_of_element(component);
     if elements::is_quantized(component) {
@@ -113,7 +113,7 @@ fn count_of_numbers(component: &Component<'_>) -> Result<(u64, u64)> {
     Ok((component.size()? / width, per_element))
 }
 
-/// What both are read as: integers that f64 does not hold as they are, all else as f64.
+/// The dtype that both are read as: an integer dtype if f64 does not hold their values, else f64.
 fn common_dtype(a: &Component<'_>, b: &Component<'_>) -> Dtype {
     let is_exact = |component: &Component<'_>| component.known_logical().is_none();
     match (a.dtype(), b.dtype()) {
@@ -126,7 +126,7 @@ fn common_dtype(a: &Component<'_>, b: &Component<'_>) -> Dtype {
     }
 }
 
-/// How the numbers of components differ that have equally many, and how far they are from each other.
+/// The differences between the numbers of components with the same count, and the errors.
 pub fn numbers(
     a: &Component<'_>,
     b: &Component<'_>,
@@ -143,8 +143,8 @@ pub fn numbers(
     compare_numbers(sides, Number::reader(dtype), is_same_type, per_element, interrupt)
 }
 
-/// The same of all numbers of objects of equal shapes, in whatever way they are stored; none if they cannot
-/// be read.
+/// The same for all numbers of objects with equal shapes, however they are stored. `None` if they cannot be
+/// read.
 pub fn numbers_of_objects(
     a: &Object<'_>,
     b: &Object<'_>,
@@ -153,7 +153,7 @@ pub fn numbers_of_objects(
     let is_sparse = |object: &Object<'_>| matches!(object.format(), Format::SparseCsr | Format::SparseCoo);
     let size = |object: &Object<'_>| object.size_as(Dtype::F64).ok();
     let Some(of_a) = size(a).filter(|of_a| size(b) == Some(*of_a)) else { return Ok(None) };
-    // A sparse shape may be far larger than what is stored of it.
+    // A sparse shape may be much larger than the stored data.
     if is_sparse(a) && is_sparse(b) {
         return Ok(None);
     }
@@ -228,7 +228,7 @@ impl Values {
                     Some(place) => text::shape(&place),
                     None => first.to_string(),
                 };
-                // Two that differ in a late digit are not shown as the same.
+                // Numbers that only differ in a late digit must not look equal.
                 let mut shown = (a.shown(), b.shown());
                 if shown.0 == shown.1 {
                     shown = (a.as_json().to_string(), b.as_json().to_string());

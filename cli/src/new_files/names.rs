@@ -1,4 +1,4 @@
-//! The names of new files: their containers, and which of them belong together.
+//! The names of new files: their containers, and which files belong together.
 
 use super::place::{check_free, folder_of, identity, Identity};
 use crate::failure::{Failure, Outcome};
@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use ztensor::reader::{part_of_set, File, OpenOptions};
 
-/// More sets of one name are not looked for.
+/// The most sets with the same name that are searched.
 const MAX_GENERATIONS: u32 = 1000;
 
-/// Refuses a name that does not end in `.zt`, for commands that write nothing else.
+/// Refuses a name that does not end in `.zt`, for commands that only write .zt files.
 pub fn check_is_zt(path: &Path) -> Outcome<()> {
     match has_extension(path, "zt") {
         true => Ok(()),
@@ -17,7 +17,7 @@ pub fn check_is_zt(path: &Path) -> Outcome<()> {
     }
 }
 
-/// Refuses the name of a part for a file that is the whole model.
+/// Refuses the name of a part for a file that is a whole model.
 pub fn check_whole(path: &Path) -> Outcome<()> {
     match part_of_set(name_of(path)).filter(|(_, count)| *count > 1) {
         Some((number, count)) => {
@@ -28,7 +28,7 @@ pub fn check_whole(path: &Path) -> Outcome<()> {
     }
 }
 
-/// Refuses a name that is not UTF-8, as the names of parts are made of it.
+/// Refuses a name that is not UTF-8, because the names of parts are derived from it.
 fn check_text(path: &Path) -> Outcome<()> {
     match path.file_name().is_none_or(|name| name.to_str().is_some()) {
         true => Ok(()),
@@ -50,28 +50,28 @@ pub fn stem(path: &Path, extension: &str) -> String {
     name.unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Files that a root names: an index, or a file whose shards they are.
+/// The files that a root names. A root is an index, or a file that lists shards.
 pub struct Members {
-    /// What they are called behind the stem of the root: `00001-of-00003` and so on.
+    /// Their names after the stem of the root: `00001-of-00003` and so on.
     pub names: Vec<String>,
     pub paths: Vec<PathBuf>,
-    /// Files that only the old root named.
+    /// Files that only the old root names.
     pub obsolete: Vec<PathBuf>,
     /// The old root, for [`super::NewFiles`].
     pub old_root: Option<Identity>,
 }
 
 impl Members {
-    /// One file, which nothing names.
+    /// A single file that no root names.
     pub fn alone(path: &Path) -> Outcome<Members> {
         check_whole(path)?;
         Ok(Members { names: Vec::new(), paths: vec![path.to_owned()], obsolete: Vec::new(), old_root: None })
     }
 
-    /// The members of a model that is called `output`, beside its `root`: `STEM-00001-of-00003.EXTENSION` and
-    /// so on. If there is an old root, no file that is there becomes a part of the new model: the names are
-    /// `STEM-r2-00001-of-00003.EXTENSION`, or the next that are free, so that the old model stays whole
-    /// meanwhile.
+    /// The members of a model called `output`, with names from its `root`: `STEM-00001-of-00003.EXTENSION`
+    /// and so on. If there is an old root, existing files must not become parts of the new model. Then the
+    /// names are `STEM-r2-00001-of-00003.EXTENSION`, or the next that are free, so that the old model stays
+    /// complete meanwhile.
     pub fn of_root(
         root: &Path,
         output: &Path,
@@ -84,7 +84,7 @@ impl Members {
             let why = "it is a symbolic link; name its target, because the parts are written beside it";
             return Err(Failure::at(root, why));
         }
-        let old_root = identity(root); // before it is looked at
+        let old_root = identity(root); // before it is read
         let names = |generation| (1..=count).map(move |number| member_name(generation, number, count));
         if root.symlink_metadata().is_err() {
             let paths = without_root(output, extension, count)?;
@@ -112,7 +112,7 @@ fn member_name(generation: u32, number: usize, count: usize) -> String {
     }
 }
 
-/// The files that a root names, beside it; none if it is not there or is not understood.
+/// The files that a root names; empty if it does not exist or cannot be read.
 fn named_by(root: &Path) -> BTreeSet<PathBuf> {
     if has_extension(root, "json") {
         let index = std::fs::read(root).ok().and_then(|text| serde_json::from_slice(&text).ok());
@@ -125,8 +125,8 @@ fn named_by(root: &Path) -> BTreeSet<PathBuf> {
     shards.map(super::view::path_of).collect()
 }
 
-/// Of the files that an old root named those that go with it: numbered files of its own stem that no other
-/// index names.
+/// The files of an old root that are removed with it: numbered files with its own stem that no other index
+/// names.
 fn obsolete(root: &Path, stem: &str, old: BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let front = format!("{stem}-");
     let is_member = |path: &PathBuf| {
@@ -142,7 +142,7 @@ fn obsolete(root: &Path, stem: &str, old: BTreeSet<PathBuf>) -> Vec<PathBuf> {
     members.into_iter().filter(|path| !kept.contains(path)).collect()
 }
 
-/// All that is in the folder of a file.
+/// All entries in the folder of a file.
 fn neighbours(path: &Path) -> impl Iterator<Item = PathBuf> + '_ {
     let entries = std::fs::read_dir(folder_of(path)).into_iter().flatten().flatten();
     entries.map(|entry| path.with_file_name(entry.file_name()))
@@ -153,7 +153,7 @@ fn is_part(path: &Path, front: &str, extension: &str) -> bool {
     name.starts_with(front) && has_extension(path, extension) && part_of_set(name).is_some()
 }
 
-/// Refuses numbered files without a root where another part of that name has come, of a set of another count.
+/// Refuses numbered files without a root if a part of another set with that name has appeared.
 pub fn check_only_set(files: &[&Path]) -> Outcome<()> {
     let Some(last) = files.last() else { return Ok(()) };
     let end = format!("-{}", member_name(1, files.len(), files.len()));
@@ -166,8 +166,8 @@ pub fn check_only_set(files: &[&Path]) -> Outcome<()> {
     }
 }
 
-/// The paths of `count` files that only their own numbers hold together: `STEM-00001-of-00003.EXTENSION` and
-/// so on. Such files cannot replace others as one, so that no file of such a name may be there.
+/// The paths of `count` files without a root, `STEM-00001-of-00003.EXTENSION` and so on. Such files cannot
+/// replace others all at once, so no file with such a name may exist.
 pub fn without_root(output: &Path, extension: &str, count: usize) -> Outcome<Vec<PathBuf>> {
     check_text(output)?;
     let front = format!("{}-", stem(output, extension));

@@ -9,7 +9,7 @@ use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 use ztensor::sink::file_sink::FileSink;
 use ztensor::sink::{ByteSink, WriteThreads};
 
-/// A file under a temporary name; it gets its name when all files of the job are complete.
+/// A file with a temporary name. It is renamed when all files of the command are complete.
 pub struct NewFile {
     /// Shared with a writer of .zt files.
     sink: Arc<Mutex<FileSink>>,
@@ -18,7 +18,7 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// A file that will be at `path`.
+    /// A file whose final path is `path`.
     pub fn create(path: &Path, force: bool, durable: bool) -> Outcome<NewFile> {
         check_free(path, force)?;
         let sink = FileSink::create(path, durable).map_err(|e| Failure::at(path, e))?;
@@ -29,12 +29,12 @@ impl NewFile {
         self.with(|sink| sink.write(bytes))
     }
 
-    /// Ends the file; it keeps its temporary name.
+    /// Completes the file. It keeps its temporary name.
     pub fn close(&self) -> Outcome<()> {
         self.with(FileSink::complete)
     }
 
-    /// The path that it will have.
+    /// Its final path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -43,8 +43,7 @@ impl NewFile {
         lock(&self.sink).temporary_path().to_owned()
     }
 
-    /// A sink for a writer. When the writer publishes it, the file is complete, but still has its temporary
-    /// name.
+    /// A sink for a writer. When the writer publishes it, the file is complete but keeps its temporary name.
     pub fn sink(&self) -> Box<dyn ByteSink> {
         Box::new(Unnamed(Arc::clone(&self.sink)))
     }
@@ -53,13 +52,13 @@ impl NewFile {
         act(&mut lock(&self.sink)).map_err(|e| Failure::at(&self.path, e))
     }
 
-    /// Opens it by itself, whatever its name says.
+    /// Opens the file alone, whatever its name.
     pub fn open(&self) -> Outcome<File> {
         let options = OpenOptions { name: Some(self.path.display().to_string()), ..OpenOptions::default() };
         File::open(self.temporary_path(), &options).map_err(|e| self.unreadable(&e))
     }
 
-    /// Opens it by itself, and checks its digests.
+    /// Opens the file alone, and checks its digests.
     pub fn open_verified(&self) -> Outcome<File> {
         let digests = VerifyOptions { contents: false, ..VerifyOptions::default() };
         let file = self.open()?;
@@ -67,23 +66,23 @@ impl NewFile {
         Ok(file)
     }
 
-    /// Gives it its name.
+    /// Renames it to its final name.
     pub fn publish(&self) -> Outcome<()> {
         self.publish_as(self.force)
     }
 
-    /// Gives it its name, also one that is taken if `replaces` is set.
+    /// Renames it to its final name. `replaces` allows replacing a file.
     pub fn publish_as(&self, replaces: bool) -> Outcome<()> {
         check_free(&self.path, replaces)?;
         self.with(if replaces { FileSink::publish } else { FileSink::publish_new })
     }
 
-    /// Whether it has its name.
+    /// Whether it has its final name.
     pub fn is_named(&self) -> bool {
         lock(&self.sink).is_published()
     }
 
-    /// The failure of a file that was written and does not open.
+    /// The failure of a file that was written but does not open.
     pub fn unreadable(&self, why: &Error) -> Failure {
         Failure::at(&self.path, format!("what was written would not open, so nothing is: {why}"))
     }
@@ -93,7 +92,7 @@ fn lock(sink: &Mutex<FileSink>) -> MutexGuard<'_, FileSink> {
     sink.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A sink whose file is published by its [`NewFile`].
+/// A sink whose file is renamed later by its [`NewFile`].
 struct Unnamed(Arc<Mutex<FileSink>>);
 
 impl ByteSink for Unnamed {

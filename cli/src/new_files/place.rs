@@ -1,4 +1,4 @@
-//! Where new files go: what is at a path.
+//! Destinations of new files, and what is at a path.
 
 use crate::failure::{Failure, Outcome};
 use std::path::Path;
@@ -19,7 +19,8 @@ pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Size, time of the last change and inode of a file: they differ if another program has written it.
+/// The size, the time of the last change and the inode of a file. They differ if another program has written
+/// it.
 pub type Identity = (u64, Option<SystemTime>, u64);
 
 /// The identity of the file at a path; `None` if it does not exist.

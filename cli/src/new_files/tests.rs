@@ -1,7 +1,7 @@
 use super::*;
 use ztensor::sink::file_sink::FileSink;
 
-/// A folder of the test's own, and the names in it.
+/// An empty folder for a test, and its path.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("zt-new-files-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -35,7 +35,7 @@ fn of_several_files_none_gets_its_name_where_one_cannot() {
         let root = Some(new_file(&folder.join("c"), force));
         let old_root = identity(&folder.join("c"));
         let new = NewFiles { files, root, obsolete: vec![folder.join("old")], old_root };
-        // While they were written somebody else has made something of that name.
+        // Meanwhile, another program has made a file with that name.
         let _ = std::fs::remove_file(folder.join(taken));
         match force {
             true => std::fs::create_dir(folder.join(taken)).unwrap(),
@@ -54,7 +54,8 @@ fn of_several_files_none_gets_its_name_where_one_cannot() {
 #[test]
 fn of_two_commands_that_chose_names_at_once_the_second_changes_nothing() {
     let (same, other) = (["a", "b"], ["x", "y"]);
-    // The files of the second command, and whether they have a root, which may be there and be replaced.
+    // The files of the second command, whether they have a root, whether it exists already, and whether it
+    // may be replaced.
     for (names, root, is_old, force) in [
         (same, None, false, false),
         (same, None, false, true),
@@ -161,11 +162,12 @@ fn members_have_names_that_no_old_file_has_and_the_old_root_does_not_name() {
         let map: Vec<_> = files.iter().enumerate().map(|(at, file)| format!("\"{at}\":\"{file}\"")).collect();
         format!("{{\"weight_map\":{{{}}}}}", map.join(","))
     };
-    // Named by the old root, and not there: the old model would get a file that is not its own.
+    // The old root names this file, but it does not exist: the old model would get a file that does not
+    // belong to it.
     std::fs::write(&root, index(&["m-00002-of-00002.safetensors"])).unwrap();
     assert!(members(false).is_err());
     assert_eq!(members(true).unwrap().names, ["r2-00001-of-00002", "r2-00002-of-00002"]);
-    // There, and named by no root.
+    // It exists, but no root names it.
     std::fs::write(folder.join("m-r2-00002-of-00002.safetensors"), "left").unwrap();
     let all = ["m-00002-of-00002.safetensors", "m-00001-of-00002.safetensors", "m-base.safetensors", "../x"];
     std::fs::write(&root, index(&all)).unwrap();
@@ -174,10 +176,10 @@ fn members_have_names_that_no_old_file_has_and_the_old_root_does_not_name() {
     let found = members(true).unwrap();
     assert_eq!(found.names, ["r3-00001-of-00002", "r3-00002-of-00002"]);
     assert_eq!(found.obsolete, [there[1].clone(), there[0].clone()], "files that do not go with it stay");
-    // What another index names stays.
+    // A file that another index names is kept.
     std::fs::write(folder.join("m.safetensors.index.fp16.json"), index(&all[..1])).unwrap();
     assert_eq!(members(true).unwrap().obsolete, [there[1].clone()]);
-    // Without a root the old files are a model that cannot be replaced as one.
+    // Without a root, the old files are a model that cannot be replaced all at once.
     std::fs::remove_file(&root).unwrap();
     assert!(members(true).is_err());
     std::fs::remove_dir_all(&folder).unwrap();

@@ -10,9 +10,9 @@ use ztensor::source::file::FileSource;
 use ztensor::source::map::MapSource;
 
 pub struct View<'n> {
-    /// Paths that will lead to new files, and where these are now.
+    /// The final paths of new files, and their current paths.
     new: HashMap<&'n Path, PathBuf>,
-    /// Paths of files that will be gone.
+    /// The paths of files that will be removed.
     gone: HashSet<&'n Path>,
 }
 
@@ -23,7 +23,7 @@ impl<'n> View<'n> {
     }
 }
 
-/// A path without the `./` in front.
+/// A path without a leading `./`.
 pub fn plain(path: &Path) -> &Path {
     path.strip_prefix(".").unwrap_or(path)
 }
@@ -75,7 +75,7 @@ impl Store for View<'_> {
     }
 }
 
-/// A path that [`View`] gave to the library.
+/// A path that [`View`] passed to the library.
 #[cfg(unix)]
 pub fn path_of(bytes: &[u8]) -> PathBuf {
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);

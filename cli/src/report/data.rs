@@ -1,5 +1,4 @@
-//! What the page knows of a file: a row for each component, short enough that a page can have a million of
-//! them.
+//! The page's data about a file. A component is a row, short enough for a million rows in a page.
 
 use super::page::Page;
 use crate::failure::{Failure, Outcome};
@@ -21,7 +20,7 @@ pub struct FileData<'f> {
     texts: Texts<'f>,
 }
 
-/// Texts that many rows have, each once.
+/// Texts that many rows share, each stored once.
 #[derive(Default)]
 struct Texts<'f> {
     places: HashMap<&'f str, usize>,
@@ -37,7 +36,7 @@ impl<'f> Texts<'f> {
     }
 }
 
-/// JavaScript has no integers beyond 2^53; those are texts.
+/// JavaScript has no exact integers above 2^53, so those become texts.
 fn exact(number: u64) -> Json {
     match number {
         0..=0x001f_ffff_ffff_ffff => json!(number),
@@ -50,7 +49,7 @@ impl<'f> FileData<'f> {
         FileData { path, file, texts: Texts::default() }
     }
 
-    /// Writes it, row by row.
+    /// Writes the data, row by row.
     pub fn write(mut self, page: &mut Page, stats: Option<StatsOf>, interrupt: &Interrupt) -> Outcome<()> {
         let (path, file) = (self.path, self.file);
         let attributes = info::attributes_shown(file.attributes()).map_err(|e| Failure::at(path, e))?;
@@ -66,7 +65,7 @@ impl<'f> FileData<'f> {
             "has_stats": stats.is_some(),
         });
         let head = head.to_string();
-        page.put_json(&head[..head.len() - 1])?; // without its brace
+        page.put_json(&head[..head.len() - 1])?; // without the closing brace
         page.put_json(",\"rows\":[")?;
         let mut stats = stats.into_iter().flatten();
         let mut separator = "\n";

@@ -1,5 +1,5 @@
-//! The page around the data. A policy in it allows the script and the style that are here and nothing else:
-//! no other script, whatever names are in a file, and no request.
+//! The page around the data. Its policy allows only its own script and style: no other script, whatever names
+//! are in a file, and no requests.
 
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -14,20 +14,20 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: [&str; 4] =
     [include_str!("model.js"), include_str!("treemap.js"), include_str!("table.js"), include_str!("page.js")];
 
-/// Bytes that are gathered before they are written.
+/// How many bytes are collected before they are written.
 const GATHERED: usize = 1 << 20;
 
 pub struct Page {
-    /// None for standard output.
+    /// `None` for standard output.
     file: Option<NewFile>,
     gathered: String,
     size: u64,
-    /// What stands behind the data.
+    /// The text after the data.
     end: String,
 }
 
 impl Page {
-    /// Writes what stands in front of the data.
+    /// Writes the text before the data.
     pub fn create(path: &Path, force: bool) -> Outcome<Page> {
         let file = match path.as_os_str() == "-" {
             true => None,
@@ -39,7 +39,7 @@ impl Page {
         Ok(page)
     }
 
-    /// JSON, which begins no tag: what would is in texts alone, and escaped there.
+    /// Writes JSON. It cannot begin a tag, because `<` only occurs in strings, where it is escaped.
     pub fn put_json(&mut self, json: &str) -> Outcome<()> {
         let json = text::json(json);
         match json.contains(['<', '>', '&']) {
@@ -71,7 +71,7 @@ impl Page {
         Ok(())
     }
 
-    /// Writes what stands behind the data, and gives the file its name. Gives the number of bytes.
+    /// Writes the text after the data, and gives the file its name. Returns its size.
     pub fn publish(mut self, interrupt: &Interrupt) -> Outcome<u64> {
         let end = std::mem::take(&mut self.end);
         self.put(&end)?;
@@ -85,7 +85,7 @@ impl Page {
     }
 }
 
-/// What stands in front of the data, and behind it.
+/// The text before the data, and the text after it.
 fn frame() -> (String, String) {
     let script = SCRIPT.concat();
     let policy = format!(
@@ -99,7 +99,7 @@ fn frame() -> (String, String) {
     (start.to_owned(), end.to_owned())
 }
 
-/// What a policy names a script or style by.
+/// The hash by which a policy names a script or style.
 fn hash_of(text: &str) -> String {
     format!("sha256-{}", base64(&Sha256::digest(text.as_bytes())))
 }

@@ -1,8 +1,8 @@
-//! Least, greatest, mean and deviation of numbers that come in chunks, and how many lie where.
+//! The minimum, maximum, mean and deviation of numbers that come in chunks, and histograms.
 
 use crate::text;
 
-/// What is known of the numbers so far. NaN and the infinities are counted, and are in nothing else.
+/// The statistics so far. NaN and infinities are only counted.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     pub count: u64,
@@ -13,13 +13,12 @@ pub struct Summary {
     least: f64,
     greatest: f64,
     mean: f64,
-    /// The sum of the squares of the distances from the mean.
+    /// The sum of the squared distances from the mean.
     squares: f64,
 }
 
 impl Summary {
-    /// More of them. A chunk is summed up by itself, and then joined with what was there, by the formula of
-    /// Chan and others.
+    /// Adds numbers. A chunk is summarised, then joined with the rest by the formula of Chan and others.
     pub fn add(&mut self, numbers: &[f64]) {
         let mut chunk = Summary { count: numbers.len() as u64, ..Summary::default() };
         let (mut sum, mut least, mut greatest) = (0.0, f64::INFINITY, f64::NEG_INFINITY);
@@ -87,7 +86,8 @@ impl Summary {
     }
 }
 
-/// How many finite numbers lie in ranges of equal width. The last one contains its upper end.
+/// How many finite numbers are in each of several ranges with equal width. The last range includes its upper
+/// end.
 pub struct Histogram {
     least: f64,
     greatest: f64,
@@ -95,24 +95,24 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Ranges between the least and the greatest one, if there are any.
+    /// Ranges from the smallest to the largest number, if there are any.
     pub fn over(summary: &Summary, bins: usize) -> Option<Histogram> {
         Some(Histogram { least: summary.min()?, greatest: summary.max()?, counts: vec![0; bins] })
     }
 
     pub fn add(&mut self, numbers: &[f64]) {
         let last = self.counts.len() - 1;
-        // Halves, where the distance of the two is more than the greatest number.
+        // Use halves if the difference between them exceeds the largest number.
         let unit = if (self.greatest - self.least).is_finite() { 1.0 } else { 0.5 };
         let width = self.greatest * unit - self.least * unit;
         for number in numbers.iter().filter(|number| number.is_finite()) {
-            // `as` saturates, and makes 0 of NaN: of 0 / 0, where all are the same.
+            // `as` saturates, and converts NaN to 0: 0 / 0 occurs if all numbers are equal.
             let bin = (number * unit - self.least * unit) / width * self.counts.len() as f64;
             self.counts[(bin as usize).min(last)] += 1;
         }
     }
 
-    /// Where ranges begin, and the end of the last one.
+    /// The start of each range, and the end of the last one.
     pub fn edges(&self) -> Vec<f64> {
         let bins = self.counts.len();
         let edge = |at: usize| match at {
