@@ -1,5 +1,5 @@
-//! Links libztensor from $ZT_LIB_DIR, by default ../target/lib, where `make libs` leaves it, and gives the shared library
-//! its ABI name. It stays loaded once it is, for it has threads.
+//! Links libztensor from $ZT_LIB_DIR, by default ../target/lib, where `make libs` puts it, and gives the
+//! shared library its ABI name. Once loaded, the library stays loaded, because it has threads.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};

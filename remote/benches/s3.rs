@@ -1,6 +1,5 @@
-//! S3 from a server on this machine, beside parallel range requests by object_store alone and beside Run:ai's streamer:
-//!     make -C remote bench        2 GiB; MIB=512 and ROUNDS=3 make it smaller
-//! The server, which gives ranges of one object from memory, and Run:ai's are processes of their own. Into memory that is there.
+//! Reads from S3 on this machine, compared with parallel range requests by object_store alone and with
+//! Run:ai's streamer:
 
 #[allow(unused)]
 #[path = "../tests/common/mod.rs"]
@@ -24,10 +23,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Bytes of each tensor: as many as a matrix of a small model has.
+/// The size of each tensor: as large as a matrix of a small model.
 const TENSOR: usize = 9 << 20;
 const URL: &str = "s3://models/model.zt";
-/// At least so much of what object_store does alone.
+/// The least part of object_store's speed that has to be reached.
 const REACH: f64 = 0.9;
 
 fn variable(name: &str, otherwise: usize) -> usize {
@@ -44,7 +43,7 @@ fn main() {
     }
 }
 
-/// One object at every path.
+/// Serves one object at every path.
 fn serve(count: usize) {
     let object: &'static [u8] = zt_bytes(count, TENSOR).leak();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -80,7 +79,7 @@ fn answer(stream: TcpStream, object: &[u8]) {
     }
 }
 
-/// Ended with the benchmark.
+/// A process that ends with the benchmark.
 struct Running(Child);
 
 impl Drop for Running {
@@ -90,12 +89,12 @@ impl Drop for Running {
     }
 }
 
-/// Memory that has its pages.
+/// Memory whose pages exist.
 fn memory(size: usize) -> Vec<u8> {
     vec![1; size]
 }
 
-/// object_store's own client, with requests of a size, so many at once.
+/// object_store's own client, with a request size and a number of concurrent requests.
 struct Alone {
     store: Arc<dyn ObjectStore>,
     size: u64,
@@ -112,7 +111,7 @@ impl Alone {
         Alone { store: Arc::new(store), size, runtime }
     }
 
-    /// All of the object; each range as bytes of its own, or into its place of `memory`.
+    /// Reads the whole object: each range into memory of its own, or into its place in `memory`.
     fn read(&self, part: u64, at_once: usize, memory: Option<&mut [u8]>) {
         let base = memory.map(|memory| memory.as_mut_ptr() as usize);
         let next = Arc::new(AtomicU64::new(0));
@@ -139,7 +138,8 @@ impl Alone {
                         while let Some(chunk) = stream.next().await {
                             let chunk = chunk.unwrap();
                             assert!(at + chunk.len() <= end as usize);
-                            // SAFETY: within the memory, which is there until all tasks have ended, and no other's.
+                            // SAFETY: it is in the memory, which exists until all tasks have ended, and no
+                            // other task writes there.
                             unsafe {
                                 std::ptr::copy_nonoverlapping(
                                     chunk.as_ptr(),
@@ -162,16 +162,16 @@ impl Alone {
     }
 }
 
-/// A process that reads by Run:ai's library: it takes its settings from the environment.
+/// A process that reads with Run:ai's library, which gets its settings from the environment.
 struct ByRunai {
     child: Running,
     said: BufReader<std::process::ChildStdout>,
 }
 
 impl ByRunai {
-    /// None where it is not there, or cannot read from this server.
+    /// `None` if the library is missing, or cannot read from this server.
     fn start(endpoint: &str, size: usize, places: &[u64], at_once: usize) -> Option<ByRunai> {
-        // Beside ours, which this program is linked to.
+        // It is next to ours, to which this program is linked.
         let ours = PathBuf::from(env!("ZT_LIB_DIR"));
         let folders = std::env::join_paths([ours.join("../runai"), ours]).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -195,7 +195,7 @@ impl ByRunai {
     }
 }
 
-/// Says how long each reading takes that it is asked for.
+/// Prints how long each requested read takes.
 fn by_runai(size: usize, places: &[&str]) {
     let library = runai::library().unwrap_or_else(|why| {
         eprintln!("bench-remote: Run:ai's streamer is left out: {why}");
@@ -289,7 +289,7 @@ fn measure() {
     }
     println!("S3 from a server on this machine: {count} tensors, {} MiB, {rounds} rounds", size >> 20);
     println!("{:<64} {:>8} {:>8} {:>8} {:>8}", "", "median", "least", "most", "GB/s");
-    // Round by round against the best of object_store's.
+    // Compares each round with the best one of object_store.
     let best: Vec<f64> = (0..rounds)
         .map(|round| (0..alone_cases).map(|case| times[case][round]).fold(f64::MAX, f64::min))
         .collect();

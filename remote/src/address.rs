@@ -1,4 +1,4 @@
-//! URLs: which service, which bucket, which object, and how messages show it.
+//! Parses URLs: the service, the bucket, the object, and the form for messages.
 
 use crate::core::status;
 use crate::failure::{invalid, Failure};
@@ -13,22 +13,23 @@ pub enum Service {
     Http,
 }
 
-/// Where an object is, or a folder of them.
+/// The location of an object or folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     pub service: Service,
-    /// The bucket or container; of HTTP scheme, user and host: "https://name:word@host:81".
+    /// The bucket or container. For HTTP: scheme, user and host, "https://name:word@host:81".
     pub root: String,
     /// The key of the object; for HTTP the URL's path without the first '/'.
     pub key: String,
-    /// The query of an HTTP address, with its '?'.
+    /// The query of an HTTP URL, with its '?'.
     pub query: String,
-    /// What stands before the key in messages: no user, no query.
+    /// The part before the key in messages, without user and query.
     pub shown: String,
 }
 
 impl Address {
-    /// Takes a URL apart. No failure has any of it in its text, as what cannot be read may be a password.
+    /// Parses a URL. No error contains any part of it, because something that cannot be parsed may be a
+    /// password.
     pub fn parse(url: &str) -> Result<Address, Failure> {
         if url.chars().any(char::is_control) {
             return Err(invalid("a URL holds no control characters"));
@@ -48,13 +49,13 @@ impl Address {
         }
     }
 
-    /// How messages show an object of it.
+    /// The form for messages of an object in this location.
     pub fn show(&self, key: &str) -> String {
         format!("{}{key}", self.shown)
     }
 }
 
-/// An object of a bucket: all behind the first '/' is its key, which may hold a '?'.
+/// An object in a bucket. Everything after the first '/' is its key, which may contain a '?'.
 fn bucket(service: Service, scheme: &str, rest: &str) -> Result<Address, Failure> {
     let (root, key) = rest.split_once('/').unwrap_or((rest, ""));
     if root.is_empty() {
@@ -70,8 +71,8 @@ fn bucket(service: Service, scheme: &str, rest: &str) -> Result<Address, Failure
     Ok(Address { service, root: root.to_owned(), key: key.to_owned(), query: String::new(), shown })
 }
 
-/// An object of a web server. The crate `url` parses it, as for every request; where it reads another host or
-/// port than what stands there, other parsers read another one, too.
+/// An object on a web server. The crate `url` parses the URL, as for every request. If it finds another host
+/// or port than the text has, other parsers may find yet others, so the URL is refused.
 fn web(scheme: &str, rest: &str) -> Result<Address, Failure> {
     let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     if authority.is_empty() {
@@ -111,7 +112,7 @@ fn web(scheme: &str, rest: &str) -> Result<Address, Failure> {
     })
 }
 
-/// Whether the parser has read host and port as they stand there.
+/// Whether the parsed host and port are exactly the ones in the text.
 fn is_as_written(url: &Url, host: &str) -> bool {
     let read = url.host_str().unwrap_or_default();
     let Some(name) = host.get(..read.len()) else { return false };
@@ -126,13 +127,12 @@ fn is_as_written(url: &Url, host: &str) -> bool {
     !read.is_empty() && name.eq_ignore_ascii_case(read) && is_same_port
 }
 
-/// Whether a user or a password may have that byte, by RFC 3986.
+/// Whether RFC 3986 allows this byte in a user or password.
 fn is_of_user(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:%".contains(&byte)
 }
 
-/// The URL as messages show it: without user, query and fragment. Of what is no URL that can be asked for,
-/// the scheme alone.
+/// The URL for messages: without user, query and fragment. For an invalid URL, only the scheme.
 pub fn shown(url: &str) -> String {
     match (Address::parse(url), url.split_once("://")) {
         (Ok(address), _) => address.show(&address.key),
@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    /// None of them is asked for, and no message has any of it.
+    /// No request is sent to any of them, and no message contains a part of them.
     #[test]
     fn urls_that_parsers_read_differently_are_refused() {
         for url in [

@@ -1,4 +1,4 @@
-//! The failures of requests, and texts without secrets.
+//! Failures of requests, and texts without secrets.
 
 use crate::address::shown;
 use crate::core::status;
@@ -8,7 +8,7 @@ use object_store::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 
 impl Failure {
-    /// The failure of a request, by its last attempt.
+    /// The failure of a request, from its last attempt.
     pub fn of_request(error: &Error, seen: &Seen) -> Failure {
         let last = seen.last();
         let answer = last.answer();
@@ -16,11 +16,12 @@ impl Failure {
             Error::NotFound { .. } => Failure::lasting(status::NO_FILE, "there is no such object"),
             Error::Precondition { .. } | Error::NotModified { .. } => Failure::changed(),
             Error::Unauthenticated { .. } | Error::PermissionDenied { .. } => {
-                // Credentials are renewed, and rights are given.
+                // Credentials can be renewed and rights can be granted, so a later attempt may succeed.
                 Failure::new(status::IO, format_args!("access was refused ({answer})"))
             }
             _ if last.code.is_some_and(|code| (200..300).contains(&code)) => {
-                // The server's answer was wrong or ended early: this text has numbers and header names.
+                // The server's answer was invalid or ended early. This text has only numbers and header
+                // names.
                 Failure::new(status::IO, explain(innermost(error)))
             }
             _ if last.code.is_some() || last.kind.is_some() => Failure::new(status::IO, answer),
@@ -29,7 +30,7 @@ impl Failure {
     }
 }
 
-/// What a service's client cannot be made of.
+/// The failure to make the client of a service.
 pub fn refused(error: &Error) -> Failure {
     invalid(&without_secrets(&error.to_string()))
 }
@@ -62,8 +63,8 @@ fn explain(text: String) -> String {
     without_secrets(&text)
 }
 
-/// The text without what a URL in it has that is secret: user, query and fragment, and all of a URL that
-/// cannot be read. In other words what follows a question mark is cut; and what ends a line is left out.
+/// The text without the secret parts of a URL in it: user, query and fragment, and the whole URL if it cannot
+/// be parsed. In other words, everything after a question mark is cut. Line breaks are removed.
 pub fn without_secrets(text: &str) -> String {
     let words = text.split_whitespace().map(|word| match word.contains("://") {
         true => shown(word),
@@ -73,17 +74,17 @@ pub fn without_secrets(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(300).collect()
 }
 
-/// What is said of a redirect that is not followed.
+/// The message about a redirect that is not followed.
 pub const INSECURE_REDIRECT: &str = "the server redirects from https to http, which is refused";
 
-/// What was seen of the last attempt of a request.
+/// What is known about the last attempt of a request.
 #[derive(Clone, Debug, Default)]
 pub struct Attempt {
-    /// The status of its answer.
+    /// The status of the answer.
     pub code: Option<u16>,
-    /// The word that the service has for what went wrong: SlowDown.
+    /// The service's name of the error, for example SlowDown.
     pub word: String,
-    /// Where there was no answer.
+    /// The kind of failure, if there was no answer.
     pub kind: Option<HttpErrorKind>,
     pub detail: String,
 }
@@ -105,7 +106,7 @@ impl Attempt {
     }
 }
 
-/// The last attempt of a request, as those who make it and those who wait for it see it.
+/// The last attempt of a request, shared by the code that makes it and the code that waits for it.
 #[derive(Clone, Debug, Default)]
 pub struct Seen(Arc<Mutex<Attempt>>);
 

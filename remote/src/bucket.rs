@@ -1,5 +1,5 @@
-//! The client of a bucket: object_store's, with the options and the credentials that are to be used. Keys
-//! that the caller gives are used by themselves: of the environment's none goes along.
+//! The client of a bucket: object_store's, with the caller's options and credentials. If the caller gives
+//! keys, none from the environment are used.
 
 use crate::address::{Address, Service};
 use crate::attempt::refused;
@@ -15,7 +15,7 @@ use object_store::{ClientConfigKey, ObjectStore};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A bucket, for its objects and for its listing.
+/// A bucket, with clients for its objects and its listing.
 #[derive(Clone)]
 pub struct Bucket {
     pub objects: Arc<dyn ObjectStore>,
@@ -28,7 +28,7 @@ impl Bucket {
         Ok(Bucket { objects: store.clone(), pages: store })
     }
 
-    /// The bucket of an address; None of a web server.
+    /// The bucket of an address; `None` for a web server.
     pub fn open(address: &Address, settings: &Settings) -> Result<Option<Bucket>, Failure> {
         let (variables, retry) = (Variables::of_process(), retry(settings));
         let connector = || Connector(settings.clone());
@@ -50,7 +50,7 @@ impl Bucket {
     }
 }
 
-/// The variables of the environment that are text.
+/// The environment variables whose values are text.
 struct Variables(Vec<(String, String)>);
 
 impl Variables {
@@ -62,24 +62,24 @@ impl Variables {
         )
     }
 
-    /// Whether one of them has a value.
+    /// Whether one of the variables has a value.
     fn has(&self, names: &[&str]) -> bool {
         self.0.iter().any(|(name, value)| names.contains(&name.as_str()) && !value.is_empty())
     }
 
-    /// The one of that name.
+    /// The value of a variable.
     fn named(&self, wanted: &str) -> Option<&str> {
         self.0.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
     }
 
-    /// What object_store knows of a service's.
+    /// The variables of a service that object_store knows.
     fn known<'a, K: FromStr + 'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (K, &'a str)> {
         let named = self.0.iter().filter(move |(name, _)| name.starts_with(prefix));
         named.filter_map(|(name, value)| Some((name.to_ascii_lowercase().parse().ok()?, value.as_str())))
     }
 }
 
-/// A flag that is set, as object_store reads it.
+/// A flag that is set, in object_store's form.
 fn yes(is_set: bool) -> Option<String> {
     is_set.then(|| "true".into())
 }
@@ -136,7 +136,7 @@ fn s3(address: &Address, settings: &Settings, variables: &Variables) -> Result<A
         (secret, Key::SecretAccessKey),
         (token, Key::Token),
         (settings.region.clone().or(found.region.filter(|_| !has_region)), Key::Region),
-        (settings.endpoint.clone(), Key::S3Endpoint), // goes before Endpoint
+        (settings.endpoint.clone(), Key::S3Endpoint), // takes precedence over Endpoint
         (yes(settings.allow_http), Key::Client(ClientConfigKey::AllowHttp)),
         (yes(settings.anonymous), Key::SkipSignature),
     ];
@@ -157,7 +157,7 @@ fn google(address: &Address, settings: &Settings, variables: &Variables) -> Goog
                 | Key::SkipSignature
         )
     };
-    let no_http = Key::Client(ClientConfigKey::AllowHttp); // which object_store allows here
+    let no_http = Key::Client(ClientConfigKey::AllowHttp); // object_store would allow http here
     let mut builder = GoogleCloudStorageBuilder::new().with_config(no_http, "false");
     let of_account = variables.named("SERVICE_ACCOUNT").map(|value| (Key::ServiceAccount, value)).into_iter();
     for (key, value) in
@@ -178,7 +178,7 @@ fn google(address: &Address, settings: &Settings, variables: &Variables) -> Goog
 
 fn azure(address: &Address, settings: &Settings, variables: &Variables) -> MicrosoftAzureBuilder {
     use AzureConfigKey as Key;
-    // The account says whose container it is, and may go with the environment's keys.
+    // The account only says whose container it is, so it may be combined with keys from the environment.
     let is_given = settings.secret.is_some() || settings.token.is_some();
     let is_credential = |key: &Key| {
         matches!(
@@ -266,7 +266,7 @@ mod tests {
             ("b", "env AWS_REGION")
         );
         assert_eq!(value(Key::SkipSignature).unwrap(), "false");
-        // Where nothing is given, all of the environment's.
+        // If the caller gives nothing, everything comes from the environment.
         let builder = s3(&address, &Settings::default(), &all).unwrap();
         assert_eq!(builder.get_config_value(&Key::Token).unwrap(), "env AWS_SESSION_TOKEN");
         assert_eq!(builder.get_config_value(&Key::S3Endpoint).unwrap(), "env AWS_ENDPOINT_URL_S3");

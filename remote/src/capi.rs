@@ -1,4 +1,4 @@
-//! The functions of ztensor_remote.h. The doc comments here become the header's; a test generates it again
+//! The functions of ztensor_remote.h. The documentation comments here become the header; a test generates it
 //! and compares.
 
 use crate::address::Address;
@@ -78,7 +78,7 @@ impl Default for zt_remote_options {
 }
 
 /// # Safety
-/// `options` is NULL or of the size that it says.
+/// `options` is NULL or has the size it gives.
 unsafe fn copy(options: *const zt_remote_options) -> Result<zt_remote_options, Failure> {
     let mut copy = zt_remote_options::default();
     let known = size_of::<zt_remote_options>();
@@ -94,7 +94,7 @@ unsafe fn copy(options: *const zt_remote_options) -> Result<zt_remote_options, F
             "zt_remote_options.struct_size is {size}, not sizeof (zt_remote_options)"
         )));
     }
-    // SAFETY: of the size that it says; both are bytes.
+    // SAFETY: it has the size it gives; both are bytes.
     unsafe {
         std::ptr::copy_nonoverlapping(options.cast::<u8>(), (&raw mut copy).cast::<u8>(), size.min(known))
     };
@@ -131,11 +131,11 @@ fn certificates(pem: Option<String>) -> Result<Vec<Certificate>, Failure> {
 }
 
 /// # Safety
-/// `options` is NULL or of the size that it says, its texts NULL or NUL-ended.
+/// `options` is NULL or has the size it gives. Its texts are NULL or end in a NUL.
 unsafe fn settings(options: *const zt_remote_options) -> Result<Settings, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     let given = unsafe { copy(options)? };
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     let text = |pointer, what| unsafe { text(pointer, what) };
     let retries =
         if given.retries == ZT_REMOTE_NO_RETRIES { 0 } else { number(given.retries, 4, 100, "retries")? };
@@ -158,9 +158,9 @@ unsafe fn settings(options: *const zt_remote_options) -> Result<Settings, Failur
 }
 
 /// # Safety
-/// `url` is NULL or NUL-ended, `options` NULL or of the size that it says.
+/// `url` is NULL or ends in a NUL; `options` is NULL or has the size it gives.
 unsafe fn files(url: *const c_char, options: *const zt_remote_options) -> Result<Files, Failure> {
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     let (url, settings) = unsafe { (text(url, "url")?, settings(options)?) };
     let url = url.ok_or_else(|| invalid("url is NULL"))?;
     let address = Address::parse(&url)?;
@@ -187,12 +187,12 @@ pub unsafe extern "C" fn zt_remote_open(
     file: *mut *mut zt_file,
 ) -> zt_status {
     if !file.is_null() {
-        // SAFETY: not NULL.
+        // SAFETY: it is not NULL.
         unsafe { file.write(std::ptr::null_mut()) };
     }
     let mut opened = status::OK;
     let made = guard(|| {
-        // SAFETY: "NUL-ended"; options NULL or of the size it says.
+        // SAFETY: url ends in a NUL; options is NULL or has the size it gives.
         let files = unsafe { files(url, options)? };
         let name = files.name()?;
         let context = (&raw const files).cast_mut().cast();
@@ -202,7 +202,7 @@ pub unsafe extern "C" fn zt_remote_open(
             open: Some(store::open),
             list: Some(store::list),
         };
-        // SAFETY: a store that lives during the call; the rest is the caller's.
+        // SAFETY: the store lives during the call; the caller ensures the rest.
         opened = unsafe { zt_open_model_from(&raw const functions, name.as_ptr(), open_options, file) };
         files.opened_all();
         Ok(())
@@ -226,9 +226,9 @@ pub unsafe extern "C" fn zt_remote_source(
     source: *mut zt_source,
 ) -> zt_status {
     guard(|| {
-        // SAFETY: NULL, or of the size that it says.
+        // SAFETY: it is NULL or has the size it gives.
         let place = unsafe { SourceOut::new(source)? };
-        // SAFETY: "NUL-ended"; options NULL or of the size it says.
+        // SAFETY: url ends in a NUL; options is NULL or has the size it gives.
         let files = unsafe { files(url, options)? };
         place.fill(files.source_of_url()?);
         Ok(())
@@ -249,9 +249,9 @@ pub unsafe extern "C" fn zt_remote_source_beside(
     source: *mut zt_source,
 ) -> zt_status {
     guard(|| {
-        // SAFETY: NULL, or of the size that it says.
+        // SAFETY: it is NULL or has the size it gives.
         let place = unsafe { SourceOut::new(source)? };
-        // SAFETY: "NUL-ended"; options NULL or of the size it says.
+        // SAFETY: url ends in a NUL; options is NULL or has the size it gives.
         let (files, name) = unsafe { (files(url, options)?, text(name, "name")?) };
         let name = name.ok_or_else(|| invalid("name is NULL"))?;
         place.fill(files.source_of_name(&name)?);
@@ -272,19 +272,19 @@ pub unsafe extern "C" fn zt_remote_url_text(
     needed: *mut usize,
 ) -> zt_status {
     guard(|| {
-        // SAFETY: "NUL-ended".
+        // SAFETY: url ends in a NUL.
         let url = unsafe { crate::guard::text(url, "url")? };
         let url = url.ok_or_else(|| invalid("url is NULL"))?;
         let address = Address::parse(&url)?;
         let shown = address.show(&address.key);
         if !needed.is_null() {
-            // SAFETY: not NULL.
+            // SAFETY: it is not NULL.
             unsafe { needed.write(shown.len() + 1) };
         }
         if text.is_null() || size <= shown.len() {
             return Err(Failure::new(status::BUFFER_SIZE, "there is no room for the text"));
         }
-        // SAFETY: room for size bytes.
+        // SAFETY: text has size bytes.
         unsafe {
             text.cast::<u8>().copy_from_nonoverlapping(shown.as_ptr(), shown.len());
             text.add(shown.len()).write(0);

@@ -1,4 +1,4 @@
-//! The client of a service: of a bucket or of a web server, and the options of both.
+//! The client of a service: a bucket or a web server, with the options of both.
 
 use crate::address::{Address, Service};
 use crate::attempt::{refused, without_secrets};
@@ -21,19 +21,19 @@ enum Host {
     Web(HttpClient),
 }
 
-/// A service, and how it is asked.
+/// A service, and its client.
 pub struct Client {
     host: Host,
     pub address: Address,
     pub settings: Settings,
-    /// Requests under way.
+    /// Limits concurrent requests.
     pub permits: Arc<Semaphore>,
 }
 
 impl Client {
-    /// The client for the service of `address`.
+    /// Makes the client for the service of `address`.
     pub fn new(address: Address, settings: Settings) -> Result<Client, Failure> {
-        runtime::pool()?; // has TLS ready, too
+        runtime::pool()?; // also sets up TLS
         let host = match Bucket::open(&address, &settings)? {
             Some(bucket) => Host::Bucket(bucket),
             None => Host::Web(web_client(&address, &settings)?),
@@ -42,7 +42,7 @@ impl Client {
         Ok(Client { host, address, settings, permits })
     }
 
-    /// Where the object of that key is.
+    /// The location of the object with this key.
     pub fn place(&self, key: &str) -> Result<(Arc<dyn ObjectStore>, Path), Failure> {
         match &self.host {
             Host::Bucket(bucket) => {
@@ -61,7 +61,7 @@ impl Client {
         }
     }
 
-    /// Whether the last bytes of an object can be asked for without its size.
+    /// Whether the last bytes of an object can be requested without knowing its size.
     pub fn has_suffixes(&self) -> bool {
         self.address.service != Service::Azure
     }
@@ -72,16 +72,16 @@ impl Client {
         let path = path.replace('?', "%3F").replace('#', "%23");
         let built = HttpBuilder::new()
             .with_url(format!("{scheme}://{host}/{path}{}", self.address.query))
-            .with_client_options(ClientOptions::new().with_allow_http(true)) // the client minds that
+            .with_client_options(ClientOptions::new().with_allow_http(true)) // our own client checks that
             .with_retry(retry(&self.settings))
             .with_http_connector(Same(client.clone()))
             .build();
-        // What cannot be read as a URL is not repeated.
+        // Text that cannot be parsed as a URL is not repeated.
         built.map(|store| Arc::new(store) as _).map_err(|_| invalid("this is not a URL of a web server"))
     }
 }
 
-/// Refuses what a URL parser takes for another folder, or passes over.
+/// Refuses paths that a URL parser would change to another folder or shorten.
 fn check_path(path: &str) -> Result<(), Failure> {
     if path.chars().any(char::is_control) {
         return Err(invalid("the name of an object has a control character"));
@@ -93,7 +93,7 @@ fn check_path(path: &str) -> Result<(), Failure> {
     }
 }
 
-/// Scheme, host and user.
+/// The scheme, host and user.
 fn host_of(address: &Address) -> (&str, &str, Option<&str>) {
     let (scheme, host) = address.root.split_once("://").unwrap_or_default();
     host.rsplit_once('@').map_or((scheme, host, None), |(user, host)| (scheme, host, Some(user)))
@@ -113,7 +113,7 @@ fn web_client(address: &Address, settings: &Settings) -> Result<HttpClient, Fail
         value.set_sensitive(true);
         headers.insert(http::header::AUTHORIZATION, value);
     }
-    // An address that begins with http:// asks for it.
+    // A URL that begins with http:// allows it by itself.
     web(settings, headers, settings.allow_http || scheme == "http").map_err(|e| refused(&e))
 }
 

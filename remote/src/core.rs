@@ -1,12 +1,12 @@
-//! What of libztensor's C interface is used here, as ztensor.h declares it; `tests/layout.rs` holds it
-//! against that.
+//! The part of libztensor's C interface that is used here, as in ztensor.h. `tests/layout.rs` compares it
+//! with the header.
 
 use std::ffi::{c_char, c_void};
 
 /// Outcome of a call that can fail.
 pub type zt_status = i32;
 
-/// The values of zt_status that are given here.
+/// The values of zt_status that are used here.
 pub mod status {
     use super::zt_status;
     pub const OK: zt_status = 0;
@@ -27,13 +27,13 @@ pub struct zt_file {
     opaque: [u8; 0],
 }
 
-/// How a file is opened; passed on as it came.
+/// Options for opening a file, which are passed on unchanged.
 #[repr(C)]
 pub struct zt_open_options {
     opaque: [u8; 0],
 }
 
-/// Bytes that a source is asked for.
+/// A range that a source has to read.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_source_range {
@@ -42,7 +42,7 @@ pub struct zt_source_range {
     pub size: usize,
 }
 
-/// Where the bytes of a file come from.
+/// Functions that read the bytes of a file.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_source {
@@ -60,10 +60,10 @@ pub struct zt_source {
     pub identity: u64,
 }
 
-/// Takes a name.
+/// Receives a name.
 pub type zt_name_callback = Option<unsafe extern "C" fn(*mut c_void, *const c_char) -> zt_status>;
 
-/// Where the files of a model come from.
+/// Functions that open the files of a model.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_store {

@@ -1,14 +1,14 @@
-//! Failures: a status and one line, which never holds a secret.
+//! Failures: a status and one line of text, which never contains a secret.
 
 use crate::core::{status, zt_status};
 use std::fmt;
 
-/// What went wrong.
+/// A failure.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub status: zt_status,
     pub text: String,
-    /// Whether another attempt would fail as well: the object is another one, or not there.
+    /// Whether another attempt would fail, too, because the object was replaced or does not exist.
     pub lasts: bool,
 }
 
@@ -21,12 +21,12 @@ impl Failure {
         Failure { lasts: true, ..Failure::new(status, text) }
     }
 
-    /// The object was replaced while it was open.
+    /// The failure of an object that was replaced while it was open.
     pub fn changed() -> Failure {
         Failure::lasting(status::IO, "the object was changed since it was opened; open it again")
     }
 
-    /// Puts what the failure is about in front of its text.
+    /// Adds context before the text.
     pub fn within(self, what: &str) -> Failure {
         Failure { text: format!("{what}: {}", self.text), ..self }
     }

@@ -1,4 +1,4 @@
-//! Ranges of an object, in as few requests as they take, several under way at once.
+//! Reads ranges of an object in as few requests as possible, several at once.
 
 use crate::attempt::Seen;
 use crate::connect::Client;
@@ -14,10 +14,10 @@ use std::sync::{mpsc, Arc};
 
 /// The largest gap between two wanted ranges that is read rather than skipped.
 pub const MAX_READ_GAP: u64 = 256 << 10;
-/// Bytes of one request, if more are wanted than fit; no request has twice as many.
+/// The size of a request if more is wanted. No request is twice as large.
 pub const REQUEST: u64 = 8 << 20;
 
-/// Bytes that are wanted, and where they go.
+/// A range that is wanted, and its destination.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     pub start: u64,
@@ -25,13 +25,13 @@ pub struct Piece {
     pub dst: *mut u8,
 }
 
-// SAFETY: whoever makes it keeps the memory for as long as requests are under way, and no two are of the
-// same.
+// SAFETY: the code that makes it keeps the memory while requests are running, and no two have the same
+// memory.
 unsafe impl Send for Piece {}
 // SAFETY: as above.
 unsafe impl Sync for Piece {}
 
-/// What an object has to be for its bytes to be taken.
+/// The properties that an object must have for its bytes to be used.
 #[derive(Clone, Debug)]
 pub struct Version {
     pub size: u64,
@@ -44,18 +44,18 @@ impl Version {
         Version { size: meta.size, e_tag: meta.e_tag.clone(), modified: meta.clone() }
     }
 
-    /// The ETag that only these bytes have. A weak one may have others, too.
+    /// The ETag, if it identifies exactly these bytes. A weak ETag may belong to others, too.
     fn strong(&self) -> Option<&String> {
         self.e_tag.as_ref().filter(|e_tag| !e_tag.starts_with("W/"))
     }
 
-    /// Whether an answer belongs to this version.
+    /// Whether an answer is for this version.
     pub fn is_of(&self, meta: &ObjectMeta) -> bool {
         let same_time = meta.last_modified == self.modified.last_modified;
         self.size == meta.size && meta.e_tag == self.e_tag && (self.strong().is_some() || same_time)
     }
 
-    /// Makes the request one for this version only. A weak ETag matches nothing, by RFC 9110.
+    /// Restricts a request to this version. By RFC 9110, a weak ETag would match nothing.
     fn require(&self, options: &mut GetOptions) {
         match self.strong() {
             Some(e_tag) => options.if_match = Some(e_tag.clone()),
@@ -67,10 +67,10 @@ impl Version {
     }
 }
 
-/// The message where the HTTP library panicked over an answer.
+/// The message if the HTTP library panicked because of an answer.
 pub const UNREADABLE_ANSWER: &str = "the server's answer could not be parsed";
 
-/// An object that requests are about.
+/// An object, for requests.
 #[derive(Clone)]
 pub struct Target {
     pub client: Arc<Client>,
@@ -79,7 +79,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Asks for a range; answered once its headers are there.
+    /// Requests a range. Returns when the headers of the answer have arrived.
     pub async fn get(
         &self,
         range: GetRange,
@@ -146,8 +146,8 @@ impl Target {
         }
     }
 
-    /// Fills all pieces, which are in order of their starts and within the object. Returns when no request of
-    /// it is under way any more. Must not be called on a thread of the pool.
+    /// Fills all pieces, which are sorted by offset and within the object. Returns when none of its requests
+    /// is running any more. Must not be called on a thread of the pool.
     pub fn fill_all(&self, pieces: &[Piece], version: &Arc<Version>) -> Result<(), Failure> {
         let requests: Arc<Vec<Request>> = Arc::new(plan(pieces));
         let pool = runtime::pool()?;
@@ -170,7 +170,7 @@ impl Target {
         }
         drop(done);
         let (mut filled, mut failure) = (0, None);
-        // Ends when every worker is gone: until then they may write.
+        // Ends when every worker has ended: until then they may write.
         for outcome in &outcomes {
             match outcome {
                 Ok(()) => filled += 1,
@@ -189,7 +189,7 @@ impl Target {
     }
 }
 
-/// Bytes of an object, and the object's version.
+/// Bytes of an object, and its version.
 pub struct Part {
     pub meta: ObjectMeta,
     pub range: Range<u64>,
@@ -204,14 +204,14 @@ fn too_many(wanted: u64) -> Failure {
     Failure::new(status::IO, format_args!("the server sent more than the {wanted} bytes that were requested"))
 }
 
-/// What one request gets.
+/// A request and the pieces that it fills.
 #[derive(Debug)]
 struct Request {
     range: Range<u64>,
     pieces: Vec<Piece>,
 }
 
-/// Requests for pieces that are in order of their starts: close pieces are combined, long ones split.
+/// Plans the requests for pieces that are sorted by offset: nearby pieces are combined, long ones are split.
 fn plan(pieces: &[Piece]) -> Vec<Request> {
     let mut requests = Vec::new();
     let mut rest = pieces;
@@ -231,7 +231,7 @@ fn plan(pieces: &[Piece]) -> Vec<Request> {
     requests
 }
 
-/// A range as requests of about the same size.
+/// Splits a range into requests of about the same size.
 fn cut(range: Range<u64>, pieces: &[Piece], requests: &mut Vec<Request>) {
     let size = range.end - range.start;
     let count = (size / REQUEST).max(1);
@@ -249,7 +249,7 @@ fn cut(range: Range<u64>, pieces: &[Piece], requests: &mut Vec<Request>) {
     }
 }
 
-/// Copies the wanted bytes of `chunk`, which begins at byte `at` of the object. Pieces before `first` are
+/// Copies the wanted bytes of `chunk`, which begins at offset `at` of the object. Pieces before `first` are
 /// complete.
 fn scatter(pieces: &[Piece], first: &mut usize, at: u64, chunk: &[u8]) {
     let end = at + chunk.len() as u64;
@@ -260,7 +260,7 @@ fn scatter(pieces: &[Piece], first: &mut usize, at: u64, chunk: &[u8]) {
         let (from, to) = (piece.start.max(at), piece.end.min(end));
         if from < to {
             let part = &chunk[(from - at) as usize..(to - at) as usize];
-            // SAFETY: within the piece, whose memory is there until all requests have ended.
+            // SAFETY: it is in the piece, whose memory exists until all requests have ended.
             unsafe {
                 piece
                     .dst

@@ -1,4 +1,4 @@
-//! What the functions that C calls need: texts that come in, and a status for a failure or a panic.
+//! Helpers for the functions that C calls: arguments that are texts, and a status for a failure or panic.
 
 use crate::attempt::without_secrets;
 use crate::core::{status, zt_set_last_error, zt_status};
@@ -9,7 +9,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Once;
 
 /// # Safety
-/// `text` is NULL or NUL-ended.
+/// `text` is NULL or ends in a NUL.
 pub unsafe fn text(text: *const c_char, what: &str) -> Result<Option<String>, Failure> {
     if text.is_null() {
         return Ok(None);
@@ -20,11 +20,11 @@ pub unsafe fn text(text: *const c_char, what: &str) -> Result<Option<String>, Fa
 }
 
 thread_local! {
-    /// How many guards this thread is inside of.
+    /// How many guards are on this thread's stack.
     static INSIDE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Runs `body`; a failure or a panic becomes a status, and its text the thread's last error.
+/// Runs `body`. For a failure or panic, sets the thread's last error and returns a status.
 pub fn guard(body: impl FnOnce() -> Result<(), Failure>) -> zt_status {
     quiet_hook();
     INSIDE.set(INSIDE.get() + 1);
@@ -35,21 +35,21 @@ pub fn guard(body: impl FnOnce() -> Result<(), Failure>) -> zt_status {
         let message =
             message.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("panic");
         let text = format!("a bug of libztensor_remote, please report it: {}", without_secrets(message));
-        std::mem::forget(payload); // it may panic when it is dropped
+        std::mem::forget(payload); // dropping it may panic
         Err(Failure::new(status::INTERNAL, text))
     });
     match outcome {
         Ok(()) => status::OK,
         Err(failure) => {
             let text = CString::new(failure.text.replace('\0', " ")).unwrap_or_default();
-            // SAFETY: NUL-ended.
+            // SAFETY: the text ends in a NUL.
             unsafe { zt_set_last_error(text.as_ptr()) };
             failure.status
         }
     }
 }
 
-/// A panic of this library prints nothing; other panics go to the previous hook.
+/// Installs a hook that prints nothing for panics in this library. Other panics go to the previous hook.
 fn quiet_hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

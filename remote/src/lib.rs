@@ -1,10 +1,10 @@
-//! Models in S3, Google Cloud Storage, Azure and on HTTP servers, for libztensor, over its public C interface
-//! alone.
+//! Models in S3, Google Cloud Storage, Azure and on HTTP servers, for libztensor. Uses only its public C
+//! interface.
 //!
-//! [`capi`] has the functions of `ztensor_remote.h`. An [`object::Object`] is what a `zt_source` reads: it
-//! keeps both ends from when it was opened, and has [`fetch`] make requests of the ranges that it is asked
-//! for, which run in [`runtime`]. [`connect`] makes the client of a service, by an [`address::Address`] and
-//! [`settings::Settings`]; [`bucket`] those of buckets.
+//! [`capi`] has the functions of `ztensor_remote.h`. A `zt_source` reads an [`object::Object`], which keeps
+//! both of its ends since it was opened. For other ranges, [`fetch`] makes requests, which run in
+//! [`runtime`]. [`connect`] makes the client of a service from an [`address::Address`] and
+//! [`settings::Settings`]; [`bucket`] makes the clients of buckets.
 
 #![allow(non_camel_case_types, reason = "names and shapes are those of C")]
 

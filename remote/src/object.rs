@@ -1,4 +1,4 @@
-//! An object that is open: both of its ends, read when it was opened, and requests for the rest.
+//! An open object: both of its ends, which were read when it was opened, and requests for the rest.
 
 use crate::connect::Client;
 use crate::core::status;
@@ -10,8 +10,8 @@ use std::ffi::CString;
 use std::sync::{mpsc, Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
-/// How much of the front and of the end of an object is read when it is opened, by what its name ends with:
-/// most manifests are in that.
+/// How much of the start and of the end of an object is read when it is opened, by the extension of its name.
+/// Most manifests fit in that.
 fn ends_of(key: &str, tail: u64) -> (u64, u64) {
     match key.rsplit_once('.').map_or("", |(_, extension)| extension) {
         "gguf" => (8 << 20, 64 << 10),
@@ -21,7 +21,7 @@ fn ends_of(key: &str, tail: u64) -> (u64, u64) {
     }
 }
 
-/// The bytes that are there.
+/// The bytes of both ends.
 #[derive(Default)]
 struct Ends {
     head: Vec<u8>,
@@ -33,9 +33,9 @@ pub struct Object {
     target: Target,
     version: Arc<Version>,
     ends: RwLock<Ends>,
-    /// The last failure and when it was.
+    /// The last failure, and when it happened.
     failed: Mutex<Option<(Instant, Failure)>>,
-    /// What messages call it.
+    /// Its name in messages.
     pub name: CString,
 }
 
@@ -67,12 +67,12 @@ impl Object {
         self.version.size
     }
 
-    /// Requests that are worth having under way.
+    /// The number of concurrent requests that help.
     pub fn concurrency(&self) -> usize {
         self.target.client.settings.concurrency
     }
 
-    /// Another number for another content, never 0.
+    /// A number that differs for other contents. Never 0.
     pub fn identity(&self) -> u64 {
         let e_tag = self.version.e_tag.as_deref().unwrap_or_default();
         let time = self.version.modified.last_modified.timestamp();
@@ -81,21 +81,21 @@ impl Object {
         e_tag.bytes().chain(numbers).fold(0xcbf2_9ce4_8422_2325, fnv).max(1)
     }
 
-    /// Bytes of both ends.
+    /// How many bytes of both ends are kept.
     pub fn held(&self) -> usize {
         let ends = self.ends.read().unwrap_or_else(PoisonError::into_inner);
         ends.head.len() + ends.tail.len()
     }
 
-    /// Gives back the memory of both ends.
+    /// Frees the memory of both ends.
     pub fn forget_ends(&self) {
         *self.ends.write().unwrap_or_else(PoisonError::into_inner) = Ends::default();
     }
 
-    /// Fills pieces that are in order of their starts. What failed a moment ago fails again without a
-    /// request: a batch of thousands of tensors shall not wait for each of them.
+    /// Fills pieces that are sorted by offset. After a recent failure, fails again without a request: a batch
+    /// of thousands of tensors must not wait for each of them.
     pub fn read(&self, pieces: &[Piece]) -> Result<(), Failure> {
-        runtime::check_process()?; // before any lock
+        runtime::check_process()?; // before any lock is taken
         if let Some(piece) = pieces.iter().find(|piece| piece.end > self.size()) {
             let (end, size) = (piece.end, self.size());
             return Err(Failure::new(status::LIMIT, format_args!("byte {end} is wanted of {size}")));
@@ -118,7 +118,7 @@ impl Object {
         })
     }
 
-    /// Fills the pieces that are available; returns the rest.
+    /// Fills the pieces that are in the ends. Returns the others.
     fn fill_from_ends(&self, pieces: &[Piece]) -> Result<Vec<Piece>, Failure> {
         let mut missing = Vec::new();
         let no_memory = |_| Failure::new(status::OUT_OF_MEMORY, "could not allocate a list of ranges");
@@ -129,16 +129,16 @@ impl Object {
             let Piece { mut start, mut end, mut dst } = *piece;
             if start < head_end {
                 let head = &ends.head[start as usize..end.min(head_end) as usize];
-                // SAFETY: the front of the piece, whose memory is there during the call.
+                // SAFETY: it is the start of the piece, whose memory exists during the call.
                 unsafe { dst.copy_from_nonoverlapping(head.as_ptr(), head.len()) };
-                // SAFETY: within the piece, or its end.
+                // SAFETY: it is in the piece, or its end.
                 dst = unsafe { dst.add(head.len()) };
                 start += head.len() as u64;
             }
             if start < end && end > tail_start {
                 let from = start.max(tail_start);
                 let tail = &ends.tail[(from - tail_start) as usize..(end - tail_start) as usize];
-                // SAFETY: the end of the piece.
+                // SAFETY: it is the end of the piece.
                 unsafe {
                     dst.add((from - start) as usize).copy_from_nonoverlapping(tail.as_ptr(), tail.len())
                 };
@@ -152,7 +152,7 @@ impl Object {
     }
 }
 
-/// Both ends of an object, of one version: at most `head` and `tail` bytes.
+/// Reads both ends of an object, from the same version: at most `head` and `tail` bytes.
 async fn read_ends(target: &Target, head: u64, tail: u64) -> Result<(Version, Ends), Failure> {
     let front = target.bytes(GetRange::Bounded(0..head), head, None);
     let (front, back) = match target.client.has_suffixes() && tail > 0 {
@@ -167,10 +167,10 @@ async fn read_ends(target: &Target, head: u64, tail: u64) -> Result<(Version, En
     let version = Version::of(&front.meta);
     let tail_start = version.size.saturating_sub(tail).max(head);
     let back = match back {
-        _ if tail == 0 || tail_start >= version.size => Vec::new(), // the front is all
+        _ if tail == 0 || tail_start >= version.size => Vec::new(), // the start is the whole object
         Some(Ok(back)) if version.is_of(&back.meta) && back.range.end == version.size => back.bytes,
         Some(Ok(_)) => return Err(Failure::new(status::IO, "the object was changed while it was opened")),
-        // One that knows no suffixes, or says so.
+        // The server does not support suffixes.
         Some(Err(_)) | None => {
             let Part { bytes, .. } =
                 target.bytes(GetRange::Bounded(tail_start..version.size), tail, Some(&version)).await?;

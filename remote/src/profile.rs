@@ -1,11 +1,11 @@
-//! The keys of a profile in the files that the tools of AWS keep, which object_store does not read.
+//! The keys of a profile in the files of AWS's tools, which object_store does not read.
 
 use std::path::PathBuf;
 
-/// The most bytes of such a file that are read.
+/// The most bytes that are read from such a file.
 const MAX_READ: u64 = 1 << 20;
 
-/// What a profile says.
+/// The contents of a profile.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     pub key_id: Option<String>,

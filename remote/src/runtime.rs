@@ -1,4 +1,5 @@
-//! The threads that requests run on: one pool for the process, started by the first request and never ended.
+//! The threads that run requests: a pool for the process, which the first request starts and which never
+//! ends.
 
 use crate::core::status;
 use crate::failure::Failure;
@@ -6,15 +7,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
 use tokio::runtime::{Builder, Runtime};
 
-/// Threads at most: each of them keeps gigabytes a second going.
+/// The most threads. Each of them can transfer gigabytes per second.
 const MAX_THREADS: usize = 4;
 
 static POOL: OnceLock<Result<Runtime, String>> = OnceLock::new();
-/// The process that owns the pool; 0: no process yet.
+/// The process that owns the pool; 0 if there is no pool yet.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// Refused in a child that was forked: it has none of the pool's threads, and locks that these held stay
-/// locked.
+/// Fails in a child process: it has none of the pool's threads, and locks that they held stay locked.
 pub fn check_process() -> Result<(), Failure> {
     match PROCESS.load(Ordering::Relaxed) {
         process if process == 0 || process == std::process::id() => Ok(()),
@@ -30,7 +30,8 @@ pub fn pool() -> Result<&'static Runtime, Failure> {
     check_process()?;
     let made = POOL.get_or_init(|| {
         PROCESS.store(std::process::id(), Ordering::Relaxed);
-        // For this library's copy of rustls. It fails if another part of the program did so before.
+        // Sets the provider for this library's copy of rustls. It fails if another part of the program has
+        // done so before.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(MAX_THREADS);
         let pool =

@@ -1,4 +1,4 @@
-//! How every HTTP request is made: by reqwest, with a limit for answers that are read into memory, and the
+//! Makes every HTTP request: with reqwest, with a limit for answers that are read into memory, and with the
 //! outcome of each attempt kept for messages.
 
 use crate::attempt::{innermost, without_secrets, Attempt, Seen, INSECURE_REDIRECT};
@@ -18,9 +18,9 @@ use reqwest::{Certificate, NoProxy, Proxy};
 use std::io;
 use std::time::Duration;
 
-/// The largest answer that is no range of an object: a listing, credentials.
+/// The largest answer that is not a range of an object: a listing, credentials.
 const MAX_OTHER_BODY: usize = 16 << 20;
-/// The largest answer of an error that is read.
+/// How much of an error answer is read.
 const MAX_ERROR_BODY: usize = 64 << 10;
 
 /// The most redirects of a request.
@@ -29,11 +29,11 @@ const MAX_REDIRECTS: usize = 10;
 const CONNECT: Duration = Duration::from_secs(10);
 /// The longest pause between two attempts.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
-/// The connect timeout that object_store sets for the machine's own metadata service, which not every machine
-/// has.
+/// The connect timeout that object_store sets for the machine's metadata service, which only some machines
+/// have.
 const METADATA: &str = "1s";
 
-/// Makes the clients of a bucket and of what gives credentials. What is signed goes nowhere else.
+/// Makes the clients of a bucket and of services that issue credentials. Signed requests follow no redirects.
 #[derive(Debug)]
 pub struct Connector(pub Settings);
 
@@ -62,7 +62,7 @@ impl HttpConnector for Connector {
     }
 }
 
-/// Gives each object of a web server the same client.
+/// Gives all objects of a web server the same client.
 #[derive(Debug)]
 pub struct Same(pub HttpClient);
 
@@ -78,7 +78,8 @@ pub fn web(settings: &Settings, headers: HeaderMap, allow_http: bool) -> object_
     made(common(settings).default_headers(headers).https_only(!allow_http).redirect(redirects))
 }
 
-/// Follows a redirect, but not from TLS to none. To another host or port reqwest takes no credentials along.
+/// Follows a redirect, unless it leads from https to http. If it leads to another host or port, reqwest sends
+/// no credentials.
 fn redirect(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let from = attempt.previous().last().map_or("", |url| url.scheme());
     match attempt.url().scheme() {
@@ -89,7 +90,7 @@ fn redirect(attempt: redirect::Attempt<'_>) -> redirect::Action {
     }
 }
 
-/// What all are told. Where a request comes from is a URL, whose query may be a signature.
+/// Options for all clients. No Referer is sent, because it would be a URL, whose query may be a signature.
 fn common(settings: &Settings) -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .user_agent(&settings.user_agent)
@@ -101,7 +102,7 @@ fn common(settings: &Settings) -> reqwest::ClientBuilder {
         .tls_certs_merge(settings.root_certificates.iter().cloned())
 }
 
-/// When an attempt that failed is made again: as long as each may take all its time.
+/// When a failed attempt is repeated: until each attempt could have used all of its time.
 pub fn retry(settings: &Settings) -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig {
@@ -144,8 +145,8 @@ impl HttpService for Service {
             let body = if of_range { body } else { limited(body, MAX_OTHER_BODY) };
             return Ok(HttpResponse::from_parts(parts, body));
         }
-        // Only the error code of the service is kept: the rest of its answer may repeat secrets that it was
-        // sent.
+        // Only the service's error code is kept, because the rest of the answer may repeat secrets from the
+        // request.
         let answer = limited(body, MAX_ERROR_BODY).bytes().await.unwrap_or_default();
         seen.set(Attempt { code, word: word_of(&answer), ..Attempt::default() });
         Ok(HttpResponse::from_parts(parts, HttpResponseBody::from(Bytes::new())))
@@ -160,7 +161,7 @@ fn limited(body: HttpResponseBody, max: usize) -> HttpResponseBody {
     HttpResponseBody::new(Limited::new(body, max).map_err(failed))
 }
 
-/// `SlowDown` of `<Error><Code>SlowDown</Code>...`.
+/// The code `SlowDown` in `<Error><Code>SlowDown</Code>...`.
 fn word_of(said: &[u8]) -> String {
     let text = String::from_utf8_lossy(said);
     let word = text.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>"));

@@ -1,4 +1,4 @@
-//! What a caller asks for, checked and copied.
+//! The caller's options, checked and copied.
 
 use reqwest::Certificate;
 use std::time::Duration;
@@ -14,18 +14,18 @@ pub struct Settings {
     pub token: Option<String>,
     pub user_agent: String,
     pub root_certificates: Vec<Certificate>,
-    /// Without a byte.
+    /// The longest time without a byte.
     pub timeout: Duration,
     pub retries: usize,
     pub concurrency: usize,
-    /// Bytes of an object's end that opening reads.
+    /// How many bytes of an object's end are read when it is opened.
     pub tail: u64,
     pub allow_http: bool,
     pub anonymous: bool,
 }
 
 impl std::fmt::Debug for Settings {
-    /// Without what is secret.
+    /// Without the secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Settings")
     }

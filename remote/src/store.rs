@@ -1,5 +1,5 @@
-//! A service as the `zt_store` that `zt_open_model_from` asks for the files of a model, by their URLs as
-//! messages show them.
+//! A service as a `zt_store`: `zt_open_model_from` opens the files of a model by their URLs in the form for
+//! messages.
 
 use crate::address::Service;
 use crate::attempt::Seen;
@@ -16,14 +16,14 @@ use std::collections::VecDeque;
 use std::ffi::{c_char, c_void, CString};
 use std::sync::{mpsc, Arc, Mutex, PoisonError, Weak};
 
-/// The most bytes of both ends of files that are kept while a model is opened.
+/// The most bytes of files' ends that are kept while a model is opened.
 const MAX_KEPT_ENDS: usize = 256 << 20;
-/// The most names of a folder, and the most bytes of them.
+/// The most names in a folder, and the most bytes of them.
 const MAX_NAMES: usize = 100_000;
 const MAX_NAME_BYTES: usize = 64 << 20;
 
-/// What was opened, the latest last, and how many bytes each held then. The caller may have closed some of
-/// it.
+/// The last opened objects, latest last, and how many bytes each kept at that time. The caller may have
+/// closed some of them.
 struct Recent<T> {
     items: VecDeque<(Weak<T>, usize)>,
     held: usize,
@@ -36,8 +36,8 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T> Recent<T> {
-    /// Adds one. Returns the oldest ones, which have to free what they hold so that all hold at most `max`
-    /// bytes.
+    /// Adds an object. Returns the oldest ones; they have to free their ends, so that all together keep at
+    /// most `max` bytes.
     fn push(&mut self, item: &Arc<T>, size: usize, max: usize) -> Vec<Arc<T>> {
         self.items.push_back((Arc::downgrade(item), size));
         self.held += size;
@@ -55,7 +55,7 @@ impl<T> Recent<T> {
     }
 }
 
-/// What the functions of a store have.
+/// The context of a store's functions.
 pub struct Files {
     client: Arc<Client>,
     /// The objects that were opened last.
@@ -67,25 +67,25 @@ impl Files {
         Files { client: Arc::new(client), opened: Mutex::default() }
     }
 
-    /// What zt_open_model_from shall open.
+    /// The name for zt_open_model_from.
     pub fn name(&self) -> Result<CString, Failure> {
         let name = CString::new(self.client.address.show(&self.client.address.key));
         name.map_err(|_| invalid("a URL holds no NUL"))
     }
 
-    /// The source of the object that the URL names.
+    /// The source of the object at the URL.
     pub fn source_of_url(&self) -> Result<zt_source, Failure> {
         let key = &self.client.address.key;
         self.source(key).map_err(|e| e.within(&self.client.address.show(key)))
     }
 
-    /// The source of an object that is called as messages call it.
+    /// The source of an object, by its name in messages.
     pub fn source_of_name(&self, name: &str) -> Result<zt_source, Failure> {
         let other = |_| invalid("a file of another service was requested");
         self.source(self.key(name).map_err(other)?).map_err(|e| e.within(name))
     }
 
-    /// Frees what was kept of the files while they were opened.
+    /// Frees the ends of files that were kept while the model was opened.
     pub fn opened_all(self) {
         let opened = self.opened.into_inner().unwrap_or_else(PoisonError::into_inner);
         opened
@@ -148,7 +148,7 @@ impl Files {
     }
 }
 
-/// The names of the files in a folder, page by page.
+/// The names of the files in a folder, fetched page by page.
 async fn list_all(pages: &dyn PaginatedListStore, prefix: Option<&str>) -> Result<Vec<CString>, Failure> {
     let (mut names, mut count, mut bytes, mut page_token) = (Vec::new(), 0, 0, None);
     loop {
@@ -179,7 +179,7 @@ async fn list_all(pages: &dyn PaginatedListStore, prefix: Option<&str>) -> Resul
     }
 }
 
-/// The caller's zt_source to fill, which may be of another version of the header.
+/// The caller's zt_source to fill. It may be from another version of the header.
 pub struct SourceOut {
     source: *mut zt_source,
     size: usize,
@@ -187,7 +187,7 @@ pub struct SourceOut {
 
 impl SourceOut {
     /// # Safety
-    /// `source` is NULL, or of the size that it says, and nobody else's until it is filled.
+    /// `source` is NULL or has the size it gives, and nothing else uses it until it is filled.
     pub unsafe fn new(source: *mut zt_source) -> Result<SourceOut, Failure> {
         if source.is_null() {
             return Err(invalid("the place for the source is NULL"));
@@ -201,7 +201,7 @@ impl SourceOut {
         Ok(SourceOut { source, size })
     }
 
-    /// Fills as many fields as the caller's struct has.
+    /// Fills the fields that the caller's struct has.
     pub fn fill(self, made: zt_source) {
         let made = zt_source { struct_size: self.size, ..made };
         let known = self.size.min(size_of::<zt_source>());
@@ -214,7 +214,7 @@ impl SourceOut {
 }
 
 /// # Safety
-/// `context` is a [`Files`], `name` NUL-ended, `source` of the size that it says.
+/// `context` is a [`Files`], `name` ends in a NUL, and `source` has the size it gives.
 pub unsafe extern "C" fn open(
     context: *mut c_void,
     name: *const c_char,
@@ -231,7 +231,7 @@ pub unsafe extern "C" fn open(
 }
 
 /// # Safety
-/// `context` is a [`Files`], `folder` NUL-ended, `add` takes `names`.
+/// `context` is a [`Files`], `folder` ends in a NUL, and `add` accepts `names`.
 pub unsafe extern "C" fn list(
     context: *mut c_void,
     folder: *const c_char,
@@ -254,7 +254,7 @@ pub unsafe extern "C" fn list(
 }
 
 /// # Safety
-/// `context` is an [`Object`] of [`Files::source`].
+/// `context` is an [`Object`] from [`Files::source`].
 unsafe fn object<'a>(context: *mut c_void) -> &'a Object {
     // SAFETY: as above.
     unsafe { &*context.cast::<Object>() }
@@ -262,7 +262,7 @@ unsafe fn object<'a>(context: *mut c_void) -> &'a Object {
 
 unsafe extern "C" fn size(context: *mut c_void, size: *mut u64) -> zt_status {
     guard(|| {
-        // SAFETY: called as zt_source.size.
+        // SAFETY: called like zt_source.size.
         unsafe { size.write(object(context).size()) };
         Ok(())
     })
@@ -270,7 +270,7 @@ unsafe extern "C" fn size(context: *mut c_void, size: *mut u64) -> zt_status {
 
 unsafe extern "C" fn read_at(context: *mut c_void, offset: u64, dst: *mut c_void, size: usize) -> zt_status {
     let range = zt_source_range { offset, dst, size };
-    // SAFETY: called as zt_source.read_at.
+    // SAFETY: called like zt_source.read_at.
     unsafe { read_many(context, &raw const range, 1) }
 }
 
@@ -283,7 +283,7 @@ unsafe extern "C" fn read_many(
         if count == 0 {
             return Ok(());
         }
-        // SAFETY: called as zt_source.read_many.
+        // SAFETY: called like zt_source.read_many.
         let (object, ranges) = unsafe { (object(context), std::slice::from_raw_parts(ranges, count)) };
         let mut pieces = Vec::new();
         let no_memory = |_| Failure::new(status::OUT_OF_MEMORY, "could not allocate a list of ranges");
@@ -299,9 +299,9 @@ unsafe extern "C" fn read_many(
 
 unsafe extern "C" fn close(context: *mut c_void) {
     guard(|| {
-        // In a child it is left alone: dropping it may wait for threads that are not there.
+        // In a child process it is not dropped: that may wait for threads that do not exist there.
         runtime::check_process()?;
-        // SAFETY: from `Files::source`; called once, last.
+        // SAFETY: `Files::source` made it; called once, last.
         drop(unsafe { Arc::from_raw(context.cast::<Object>().cast_const()) });
         Ok(())
     });
@@ -322,7 +322,7 @@ mod tests {
         drop(second);
         assert!(recent.push(&fourth, 60, 100).is_empty());
         assert_eq!((recent.items.len(), recent.held), (2, 80));
-        assert_eq!(recent.push(&Arc::new(4), 500, 100).len(), 2); // itself is gone already
+        assert_eq!(recent.push(&Arc::new(4), 500, 100).len(), 2); // the object itself was freed already
         drop(third);
     }
 }

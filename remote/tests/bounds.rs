@@ -11,7 +11,7 @@ use std::time::Duration;
 use ztensor_remote::capi::zt_remote_source;
 use ztensor_remote::core::{status, zt_source};
 
-/// A server that has `/m/a.zt`.
+/// A server with `/m/a.zt`.
 fn served() -> Server {
     let server = Server::start();
     server.put("/m/a.zt", zt_bytes(40, 30_000), "\"one\"");
@@ -31,7 +31,7 @@ fn an_index_names_nothing_outside_of_its_folder() {
     }
 }
 
-/// A page of what a bucket lists, which says that there is another one.
+/// A page of a bucket's listing, which says whether there is another page.
 fn page(count: usize, has_more: bool) -> Content {
     let mut text = format!("<ListBucketResult><IsTruncated>{has_more}</IsTruncated>");
     if has_more {
@@ -57,7 +57,7 @@ fn a_folder_without_end_is_left() {
     server.set("/b", page(3, false));
     let (status, text) = File::open("s3://b/m/", &options).err().unwrap();
     assert!(status != status::LIMIT && server.count() == 1, "{status} {text}");
-    // What a bucket signs is sent nowhere else.
+    // Signed requests for a bucket are sent nowhere else.
     server.set("/b/a.zt", Content { redirect: Some(server.url("/other.zt")), ..Content::default() });
     let (_, text) = File::open("s3://b/a.zt", &options).err().unwrap();
     assert!(text.contains("answered 302"), "{text}");
@@ -69,7 +69,7 @@ fn access_that_was_refused_is_asked_for_again() {
     let server = served();
     let proxy = Proxy::start(&server.address);
     let mut options = Options::quick();
-    options.raw.timeout_ms = 50; // as long as a failure is remembered
+    options.raw.timeout_ms = 50; // failures are remembered for this long
     let file = File::open(&proxy.url("/m/a.zt"), &options).ok().unwrap();
     proxy.next(&[Fault::Status(403)]);
     assert!(file.read(7).unwrap_err().1.contains("access was refused"));
@@ -103,7 +103,7 @@ fn a_forked_child_is_refused_and_closes_without_waiting() {
         let (mut bytes, mut outcome) = ([0u8; 4], -1);
         let child = fork();
         if child == 0 {
-            // Of the front, which is there: no request, only locks.
+            // The start was read when the object was opened: no request is needed, only locks.
             let status = source.read_at.unwrap()(source.context, 0, bytes.as_mut_ptr().cast(), 4);
             source.close.unwrap()(source.context);
             _exit(if status == status::UNSUPPORTED { 42 } else { status });

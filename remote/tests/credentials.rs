@@ -1,5 +1,5 @@
-//! Credentials that services of the machine give: metadata servers, web identity, containers' roles. Each case is a process
-//! of its own, as it has an environment of its own, and asks a server of this test.
+//! Credentials from services of the machine: metadata servers, web identity, roles of containers. Each case
+//! is a process with its own environment, and sends its requests to a server of this test.
 
 mod common;
 
@@ -7,31 +7,31 @@ use common::ztensor::{scratch, tensor, zt_bytes};
 use common::{Content, File, Options, Server};
 use std::process::Command;
 
-/// Both servers of a case: objects and what is asked without TLS, and what must have it.
+/// The servers of a case: one without TLS, for objects and requests that need no TLS, and one with TLS.
 struct Machine {
     plain: Server,
     tls: Server,
 }
 
-/// JSON that the metadata servers of S3 give.
+/// JSON from the metadata servers of S3.
 const KEYS: &str = r#"{"AccessKeyId":"given","SecretAccessKey":"hush","Token":"session","Expiration":"2100-01-01T00:00:00Z"}"#;
-/// XML that STS gives.
+/// XML from STS.
 const SESSION: &str = "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>\
     <SessionToken>session</SessionToken><SecretAccessKey>hush</SecretAccessKey><AccessKeyId>given</AccessKeyId>\
     <Expiration>2100-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>";
 
 impl Machine {
-    /// Its object is for those who come with that authorization.
+    /// A case whose object requires this authorization.
     fn new(authorization: &str) -> Machine {
         let machine = Machine { plain: Server::start(), tls: Server::start_tls() };
         let content = Content {
             bytes: zt_bytes(20, 2000).into(),
             e_tag: Some("\"one\"".into()),
-            modified: Some("Tue, 01 Jan 2030 00:00:00 GMT".into()), // Azure's client wants it
+            modified: Some("Tue, 01 Jan 2030 00:00:00 GMT".into()), // Azure's client needs it
             authorization: Some(authorization.into()),
             ..Content::default()
         };
-        machine.plain.set("/models/one%2Ezt", content.clone()); // as Google's client writes it
+        machine.plain.set("/models/one%2Ezt", content.clone()); // in the form of Google's client
         machine.plain.set("/models/one.zt", content);
         machine
     }
@@ -40,7 +40,7 @@ impl Machine {
         Machine::new("AWS4-HMAC-SHA256 Credential=given/")
     }
 
-    /// What the process that opens `url` says, with nothing else in its environment.
+    /// The output of the process that opens `url`, with nothing else in its environment.
     fn open(&self, url: &str, environment: &[(&str, &str)]) -> String {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "child", "--nocapture"]).env_clear().env("HOME", "/nowhere");
@@ -72,7 +72,7 @@ fn token() -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// The process of a case; in the test itself there is nothing to do.
+/// Runs in the process of a case. In the test itself it does nothing.
 #[test]
 fn child() {
     let (Ok(url), Ok(endpoint)) = (std::env::var("CHILD_OPENS"), std::env::var("CHILD_ENDPOINT")) else {
@@ -98,7 +98,7 @@ fn s3_keys_of_the_machine() {
     let endpoint = machine.plain.url("");
     let open = || machine.open("s3://models/one.zt", &[("AWS_METADATA_ENDPOINT", &endpoint)]);
     let said = open();
-    assert!(said.starts_with("2 ") && said.contains("models/one.zt"), "{said}"); // there is none
+    assert!(said.starts_with("2 ") && said.contains("models/one.zt"), "{said}"); // the object does not exist
     machine
         .plain
         .set("/latest/api/token", with_header("word", "x-aws-ec2-metadata-token-ttl-seconds", "600"));
@@ -121,7 +121,7 @@ fn s3_keys_by_web_identity() {
         machine.open("s3://models/one.zt", &environment)
     };
     let said = open(&endpoint);
-    assert!(said.starts_with("2 "), "{said}"); // no such service
+    assert!(said.starts_with("2 "), "{said}"); // the service does not exist
     let query = "Action=AssumeRoleWithWebIdentity&DurationSeconds=3600&RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Freader\
                  &RoleSessionName=WebIdentitySession&Version=2011-06-15&WebIdentityToken=hush-token";
     let refused = Content { query: Some("another".into()), ..answer(SESSION) };
@@ -129,7 +129,7 @@ fn s3_keys_by_web_identity() {
     assert!(open(&endpoint).starts_with("2 "));
     machine.tls.set("/", Content { query: Some(query.into()), ..answer(SESSION) });
     assert_eq!(open(&endpoint), "opened 20");
-    // A token goes to nobody without TLS.
+    // A token is only sent with TLS.
     machine.plain.set("/", answer(SESSION));
     machine.plain.count();
     assert!(open(&machine.plain.url("")).starts_with("2 "));

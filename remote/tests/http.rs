@@ -1,4 +1,4 @@
-//! Files and models on a web server: requests counted, answers spoiled, secrets kept.
+//! Files and models on a web server: requests are counted, answers corrupted, secrets kept.
 #![allow(clippy::undocumented_unsafe_blocks)] // calls as the header has them, with what lives here
 
 mod common;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use ztensor_remote::capi::{zt_remote_source, ZT_REMOTE_NO_RETRIES};
 use ztensor_remote::core::{status, zt_source};
 
-/// A server that has `/m/a.zt`, and a proxy in front of it.
+/// A server with `/m/a.zt`, and a proxy in front of it.
 fn served(count: usize, size: usize) -> (Server, Proxy) {
     let server = Server::start();
     server.put("/m/a.zt", zt_bytes(count, size), "\"one\"");
@@ -62,7 +62,7 @@ fn files_whose_manifest_is_in_front_open_by_two_requests_too() {
 #[test]
 fn fifty_one_thousand_tensors_take_a_request_for_eight_mebibytes() {
     let (_server, proxy) = served(51_000, 4096);
-    // With all the time that a busy machine takes: what is asked again would count.
+    // With the default timeouts, because a busy machine is slow and a retry would be counted.
     let file = File::open(&proxy.url("/m/a.zt"), &Options::default()).ok().unwrap();
     let to_open = proxy.count();
     let all: Vec<usize> = (0..file.count()).collect();
@@ -85,7 +85,7 @@ fn later_requests_say_which_object_they_are_about() {
     file.read(0).unwrap();
     assert!(server.asked.lock().unwrap().iter().all(|asked| asked.ends_with(" \"one\"")));
     let bytes = server.contents.lock().unwrap()["/m/a.zt"].bytes.clone();
-    // A weak ETag cannot be asked for; the time can.
+    // A weak ETag cannot be required, but the time can.
     for e_tag in [None, Some("W/\"weak\"".to_owned())] {
         let modified = Some(time.to_owned());
         server.set("/m/a.zt", Content { bytes: bytes.clone(), e_tag, modified, ..Content::default() });
@@ -109,16 +109,16 @@ fn an_object_that_was_replaced_is_an_error_and_never_bytes_of_both() {
     let (status, text) = first.read(0).unwrap_err();
     assert!(status == status::IO && text.contains("changed since it was opened"), "{text}");
     assert!(text.contains(&url) && text.contains("layers.0.weight"), "{text}");
-    // For good, and without asking again.
+    // It stays failed, without another request.
     let asked = proxy.count();
     assert!(first.read_batch(&(0..40).collect::<Vec<_>>()).is_err() && (asked, proxy.count()) == (1, 0));
     let second = open(&url);
     assert_ne!(second.identity(), identity);
-    // A server that minds no condition is found out by its answer.
+    // If a server ignores conditions, its answer shows the change.
     proxy.all(Some(Fault::Header("etag", "\"three\"")));
     let (_, text) = second.read(0).unwrap_err();
     assert!(text.contains("changed since it was opened"), "{text}");
-    // A weak ETag may be of other bytes: the time counts, too.
+    // A weak ETag may belong to other bytes, so the time counts, too.
     let (bytes, modified) = (zt_bytes(40, 30_000), |day| Some(format!("Tue, 0{day} Jan 2030 00:00:00 GMT")));
     let weak = |day| Content {
         bytes: Arc::new(bytes.clone()),
@@ -132,7 +132,7 @@ fn an_object_that_was_replaced_is_an_error_and_never_bytes_of_both() {
     proxy.all(Some(Fault::Header("last-modified", "Tue, 08 Jan 2030 00:00:00 GMT")));
     let (_, text) = third.read(0).unwrap_err();
     assert!(text.contains("changed since it was opened"), "{text}");
-    // Two objects while opening.
+    // The object is replaced while it is being opened.
     proxy.all(None);
     proxy.next(&[Fault::Header("etag", "\"four\"")]);
     let (_, text) = File::open(&url, &Options::quick()).err().unwrap();
@@ -171,7 +171,7 @@ fn what_goes_on_failing_ends_and_says_which_object_without_secrets() {
     assert_eq!((status, proxy.count()), (status::IO, 3));
     assert!(text.contains(&proxy.url("/m/a.zt")) && text.contains("answered 503 SlowDown"), "{text}");
     assert!(!text.contains("hush"), "{text}");
-    // A batch does not try each of its tensors in turn.
+    // A batch does not try each of its tensors.
     assert!(file.read_batch(&(0..400).collect::<Vec<_>>()).is_err());
     assert_eq!(proxy.count(), 0);
     for fault in
@@ -199,7 +199,7 @@ fn a_server_that_hangs_is_left_after_the_time_for_it() {
     assert!(status == status::IO && text.contains("no answer in time"), "{text}");
     assert!(file.read(8).is_err() && proxy.count() == 1);
     assert!(File::open(&proxy.url("/m/a.zt"), &options).is_err());
-    // And is asked again later.
+    // Later it sends requests again.
     proxy.all(None);
     std::thread::sleep(Duration::from_millis(400));
     assert_eq!(file.read(7).unwrap(), tensor(7, 30_000));
@@ -210,7 +210,7 @@ fn wrong_answers_are_errors() {
     let (_server, proxy) = served(40, 30_000);
     let url = proxy.url("/m/a.zt");
     let mut options = Options::quick();
-    options.raw.timeout_ms = 50; // as long as a failure is remembered
+    options.raw.timeout_ms = 50; // failures are remembered for this long
     for (fault, words) in [
         (Fault::Whole, "ignores ranges"),
         (Fault::Short(1), "bytes"),
@@ -314,7 +314,7 @@ fn one_object_is_a_source() {
         let status = unsafe { zt_remote_source(url.as_ptr(), &options.raw, source.as_mut_ptr()) };
         assert_eq!(status, status::INVALID_ARGUMENT, "{size}");
     }
-    // One that nobody opens is closed by who has it.
+    // A source that is never opened is closed by its owner.
     unsafe { source.as_mut_ptr().cast::<usize>().write(size_of::<zt_source>()) };
     assert_eq!(unsafe { zt_remote_source(url.as_ptr(), &options.raw, source.as_mut_ptr()) }, 0);
     let source = unsafe { source.assume_init() };
@@ -357,7 +357,7 @@ fn what_is_asked_wrongly_is_refused_before_any_request() {
     assert_eq!(refused("http://[::1/a.zt", &|_| ()), status::INVALID_ARGUMENT);
     assert_eq!(unsafe { zt_remote_source(std::ptr::null(), std::ptr::null(), std::ptr::null_mut()) }, 1);
     assert_eq!(server.count(), 0);
-    // A part of the options, as an older header has them.
+    // The options of an older header, which are shorter.
     let mut options = Options::quick();
     options.raw.struct_size = 64;
     assert_eq!(File::open(&url, &options).ok().unwrap().count(), 1);
@@ -381,7 +381,7 @@ fn many_threads_read_one_file() {
 }
 
 struct Shared(File);
-// SAFETY: "any number of threads may use it".
+// SAFETY: any number of threads may use it.
 unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}

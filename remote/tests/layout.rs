@@ -1,4 +1,5 @@
-//! The structs of `core` are those of ztensor.h, by the numbers that the library's own tests hold the header to.
+//! The structs of `core` are those of ztensor.h, compared with the numbers that the library's own tests check
+//! for the header.
 
 use std::mem::offset_of;
 use ztensor_remote::capi::zt_remote_options;

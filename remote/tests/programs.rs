@@ -1,4 +1,5 @@
-//! Programs that open URLs: examples/remote.c, `zt` and the Python binding, with the library that was built beside this test.
+//! Programs that open URLs: examples/remote.c, `zt` and the Python binding, with the library that was built
+//! for this test.
 
 mod common;
 
@@ -11,13 +12,14 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A folder with both libraries under the names that programs look for.
+/// A folder with both libraries, under the names that programs look for.
 fn libraries() -> PathBuf {
     let folder = scratch("lib");
     std::fs::create_dir_all(&folder).unwrap();
     let core = std::env::var_os("ZT_LIB_DIR").map_or(root().join("target/lib"), PathBuf::from);
     let built = std::env::current_exe().unwrap();
-    let remote = built.parent().unwrap().join("libztensor_remote.so"); // what cargo built along with this test
+    // Cargo built it together with this test.
+    let remote = built.parent().unwrap().join("libztensor_remote.so");
     assert!(remote.exists(), "{remote:?}");
     for (from, name) in [(core.join("libztensor.so"), "libztensor.so"), (remote, "libztensor_remote.so")] {
         let from = from.canonicalize().unwrap();
@@ -85,7 +87,8 @@ fn zt_lists_verifies_and_converts_what_a_url_names() {
     assert!(bytes.windows(3000).any(|part| part == tensor(17, 3000)));
     let done = run(Command::new(&zt).args(["ls", &server.url("/none.zt")]), &libraries);
     assert!(!done.status.success() && said(&done).contains("there is no such object"), "{}", said(&done));
-    // The name of an index ends before the query, which goes with its parts, and nothing secret is shown.
+    // The name of an index ends before the query. The query is sent with its parts, and nothing secret is
+    // shown.
     let folder = root().join("tests/data/foreign/valid/amber-hf-sharded");
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let (bytes, query) = (std::fs::read(entry.path()).unwrap(), Some("X-Signature=hush".to_owned()));
@@ -106,7 +109,7 @@ fn zt_lists_verifies_and_converts_what_a_url_names() {
     let done = run(Command::new(&zt).args(["ls", &url]), &libraries);
     assert!(!done.status.success() && said(&done).contains("no such object"), "{}", said(&done));
     assert!(!said(&done).contains("hush"), "{}", said(&done));
-    // A server of an authority of one's own.
+    // A server with a private authority.
     let server = Server::start_tls();
     server.put("/m/a.zt", zt_bytes(40, 3000), "\"one\"");
     let url = format!("https://{}/m/a.zt", server.address);
@@ -121,7 +124,7 @@ fn zt_lists_verifies_and_converts_what_a_url_names() {
     let done = run(Command::new(&zt).arg("--root-certificates").arg(&key).args(["ls", &url]), &libraries);
     assert!(!done.status.success() && said(&done).contains("root_certificates"), "{}", said(&done));
     let url = format!("http://me:hush@{place}.zt?X-Signature=hush");
-    // Without the library it says what is missing.
+    // Without the library, it says what is missing.
     let done = Command::new(&zt).args(["ls", &url]).env_remove("LD_LIBRARY_PATH").output().unwrap();
     assert!(!done.status.success() && said(&done).contains("libztensor_remote"), "{}", said(&done));
     assert!(!said(&done).contains("hush"), "{}", said(&done));
@@ -155,7 +158,7 @@ fn the_python_binding_opens_urls() {
     assert!(said(&done).contains(&format!("40 read {wanted}")), "{}", said(&done));
     let done = python(&format!("import libztensor\nlibztensor.File({:?})", server.url("/none.zt")));
     assert!(said(&done).contains("NoFile"), "{}", said(&done));
-    // How it is asked: of a server of an authority of one's own, and of what is no option.
+    // Options: a private authority, and an invalid option.
     let secure = Server::start_tls();
     secure.put("/m/a.zt", zt_bytes(40, 3000), "\"one\"");
     let authority = root().join("remote/tests/tls/authority.pem");

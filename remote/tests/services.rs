@@ -1,5 +1,5 @@
-//! The services themselves, as far as programs that speak like them can be had: $ZT_REMOTE_SERVERS is the folder where
-//! `remote/servers.sh` installed them. What is not there is skipped, and says so.
+//! The services themselves, or programs that behave like them. $ZT_REMOTE_SERVERS is the folder where
+//! `remote/servers.sh` has installed them. A missing one is skipped with a message.
 
 mod common;
 
@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use ztensor_remote::core::status;
 
-/// Ended with the test.
+/// A process that ends with the test.
 struct Running(Child);
 
 impl Drop for Running {
@@ -49,7 +49,7 @@ fn start(command: &mut Command, port: u16) -> Running {
     running
 }
 
-/// One request as it is written here; the status of its answer.
+/// Sends a request with this text. Returns the status of the answer.
 fn send(address: &str, head: &str, body: &[u8]) -> u16 {
     let mut stream = TcpStream::connect(address).unwrap();
     let text =
@@ -72,7 +72,7 @@ fn shards() -> Vec<(String, Vec<u8>)> {
     std::fs::read_dir(folder).unwrap().map(read).collect()
 }
 
-/// What each service has to do, of a bucket with `a b/one.zt` and `amber/`, through a proxy.
+/// What each service must do: with a bucket that has `a b/one.zt` and `amber/`, through a proxy.
 fn tried(base: &str, proxy: &Proxy, options: &Options, to_open: usize) {
     let url = format!("{base}/a b/one.zt");
     proxy.count();
@@ -89,7 +89,7 @@ fn tried(base: &str, proxy: &Proxy, options: &Options, to_open: usize) {
     assert!(proxy.count() <= 600 * 30_000 / (8 << 20) + 4);
     proxy.next(&[Fault::Status(503), Fault::Cut(100)]);
     assert_eq!(file.read(300).unwrap_or_else(|(status, e)| panic!("{status} {e}")), tensor(300, 30_000));
-    // The model by its folder, by its index, by one of its files.
+    // Opens the model by its folder, by its index, and by one of its files.
     for name in ["amber/", "amber/model.safetensors.index.json", "amber/model-00002-of-00003.safetensors"] {
         let model = File::open(&format!("{base}/{name}"), options);
         assert_eq!(model.unwrap_or_else(|(status, e)| panic!("{name}: {status} {e}")).parts(), 3);
@@ -125,12 +125,12 @@ fn s3() {
     options.raw.secret = options.keep("hush");
     options.raw.allow_http = 1;
     tried("s3://models", &proxy, &options, 2);
-    // An object that is replaced.
+    // An object is replaced.
     let file = File::open("s3://models/a b/one.zt", &options).ok().unwrap();
     put("/models/a%20b/one.zt", &zt_bytes(600, 30_001));
     let (status, text) = file.read(300).unwrap_err();
     assert!(status == status::IO && text.contains("changed since it was opened"), "{text}");
-    // Plain http has to be wanted.
+    // Plain http must be allowed explicitly.
     options.raw.allow_http = 0;
     assert!(File::open("s3://models/a b/one.zt", &options).is_err());
 }
@@ -170,7 +170,7 @@ fn google() {
     tried("gs://models", &proxy, &options, 2);
 }
 
-/// What every emulator of Azure has: no secret.
+/// The account of every emulator of Azure, which is not secret.
 const ACCOUNT: &str = "devstoreaccount1";
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
@@ -195,7 +195,7 @@ fn azure() {
     tried("az://models", &proxy, &options, 2);
 }
 
-/// Azurite wants a container to be made by a signed request, which object_store has none for.
+/// Azurite needs a signed request to make a container, and object_store has no function for that.
 const MAKE_CONTAINER: &str = r#"
 import base64, email.utils, hashlib, hmac, sys, urllib.request
 port, account, key = sys.argv[1:]
@@ -224,7 +224,7 @@ fn upload(endpoint: &str) {
     });
 }
 
-/// A web server with the files of a folder, by HTTP and by TLS, whose authority is that of tests/tls.
+/// A web server with the files of a folder, over HTTP and over TLS with the authority of tests/tls.
 #[test]
 fn nginx() {
     let Some(folder) = servers("nginx") else { return };
@@ -264,7 +264,7 @@ fn nginx() {
         assert_eq!(status, status::NO_FILE);
     }
     assert!(File::open(&format!("https://127.0.0.1:{tls_port}/one.zt"), &Options::quick()).is_err());
-    // Cut connections are gone over; a file that is replaced is an error.
+    // Requests are retried if the connection is cut; a replaced file is an error.
     let url = proxy.url("/one.zt");
     let file = File::open(&url, &trusting).ok().unwrap();
     proxy.next(&[Fault::Status(503), Fault::Cut(100)]);

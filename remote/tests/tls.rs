@@ -1,4 +1,5 @@
-//! Servers whose certificate no system trusts: refused, unless the caller gives the certificate of their authority.
+//! Servers with a certificate that no system trusts. They are refused unless the caller gives the certificate
+//! of their authority.
 
 mod common;
 
@@ -14,7 +15,7 @@ fn trusting(certificates: &str) -> Options {
     options
 }
 
-/// A server that has `/m/a.zt`.
+/// A server with `/m/a.zt`.
 fn served() -> Server {
     let server = Server::start_tls();
     server.put("/m/a.zt", zt_bytes(30, 3000), "\"one\"");
@@ -47,7 +48,7 @@ fn a_server_of_an_authority_that_nobody_knows_is_refused() {
 fn its_authority_may_be_given() {
     let server = served();
     let url = format!("https://{}/m/a.zt", server.address);
-    // Alone, and as one of several.
+    // The certificate alone, and as one of several.
     for certificates in
         [AUTHORITY.to_owned(), format!("{}# ours\n{AUTHORITY}", include_str!("tls/server.pem"))]
     {

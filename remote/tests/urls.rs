@@ -1,4 +1,4 @@
-//! URLs that programs read differently, and redirects: who is asked, and what is sent along.
+//! URLs that programs parse differently, and redirects: which server gets a request, and what is sent.
 
 mod common;
 
@@ -12,12 +12,12 @@ fn served() -> Server {
     server
 }
 
-/// A server that sends those who ask for a path elsewhere.
+/// A server that redirects requests for a path.
 fn redirecting(server: &Server, path: &str, to: String) {
     server.set(path, Content { redirect: Some(to), ..Content::default() });
 }
 
-/// The server is one that an attacker has, behind a host that a check of the URL sees.
+/// The server belongs to an attacker, and a check of the URL would see another host.
 #[test]
 fn a_url_that_parsers_read_differently_is_asked_of_nobody() {
     let server = served();

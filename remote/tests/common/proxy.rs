@@ -1,4 +1,4 @@
-//! A proxy that passes requests on to a server, counts them, and spoils some answers.
+//! A proxy that forwards requests to a server, counts them, and corrupts some answers.
 
 use super::server::Head;
 use std::io::{BufReader, Read, Write};
@@ -7,38 +7,38 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What becomes of an answer.
+/// What happens to an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
-    /// None.
+    /// Nothing.
     Pass,
-    /// Another one, without asking the server.
+    /// Another answer with this status, without asking the server.
     Status(u16),
-    /// The connection ends after so many bytes of the body.
+    /// The connection ends after this many bytes of the body.
     Cut(usize),
-    /// No answer, and the connection stays.
+    /// There is no answer, and the connection stays open.
     Hang,
-    /// A late one.
+    /// The answer comes late.
     Wait(Duration),
-    /// So many bytes less, and a Content-Length that agrees.
+    /// This many bytes are missing, and Content-Length agrees.
     Short(usize),
-    /// Bytes more, and a Content-Length that agrees.
+    /// There are additional bytes, and Content-Length agrees.
     Long(usize),
-    /// Without Range, so that all bytes come.
+    /// Range is removed, so that all bytes come.
     Whole,
-    /// Other bytes than were asked for, and a Content-Range that says so.
+    /// Other bytes than requested come, and Content-Range says so.
     Shifted,
-    /// A header of the answer is another one; "" leaves it out.
+    /// A header of the answer is replaced; "" removes it.
     Header(&'static str, &'static str),
 }
 
-/// Passes on until the process ends.
+/// Runs until the process ends.
 #[derive(Clone)]
 pub struct Proxy {
     pub address: String,
-    /// For the next requests, in their order; then what comes is passed on.
+    /// For the next requests, in order. After that, answers are forwarded unchanged.
     pub faults: Arc<Mutex<Vec<Fault>>>,
-    /// For every request for which `faults` has nothing.
+    /// For every request when `faults` is empty.
     pub always: Arc<Mutex<Option<Fault>>>,
     pub requests: Arc<AtomicUsize>,
     pub bytes: Arc<AtomicUsize>,
@@ -68,17 +68,17 @@ impl Proxy {
         format!("http://{}{path}", self.address)
     }
 
-    /// Spoils the next answers.
+    /// Corrupts the next answers.
     pub fn next(&self, faults: &[Fault]) {
         *self.faults.lock().unwrap() = faults.to_vec();
     }
 
-    /// Spoils all answers from now on.
+    /// Corrupts all answers from now on.
     pub fn all(&self, fault: Option<Fault>) {
         *self.always.lock().unwrap() = fault;
     }
 
-    /// Requests since the last call.
+    /// The number of requests since the last call.
     pub fn count(&self) -> usize {
         self.requests.swap(0, Ordering::Relaxed)
     }
@@ -108,7 +108,7 @@ impl Proxy {
         }
     }
 
-    /// Whether the connection goes on.
+    /// Whether the connection stays open.
     fn answer(&self, mut stream: &TcpStream, head: &Head, sent: &[u8], server: &str, fault: Fault) -> bool {
         match fault {
             Fault::Status(status) => {
@@ -181,7 +181,7 @@ impl Proxy {
     }
 }
 
-/// bytes=5-9 as bytes=6-10; of a suffix one less.
+/// bytes=5-9 becomes bytes=6-10; a suffix becomes one shorter.
 fn shifted(range: &str) -> String {
     let range = range.strip_prefix("bytes=").unwrap();
     let number = |text: &str| text.parse::<u64>().unwrap();

@@ -1,4 +1,4 @@
-//! A web server of ranges, from memory: ETags, If-Match, If-Unmodified-Since, suffixes, redirects.
+//! A web server for ranges, from memory: ETags, If-Match, If-Unmodified-Since, suffixes, redirects.
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -9,35 +9,35 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// What is at a path.
+/// The content at a path.
 #[derive(Clone, Default)]
 pub struct Content {
     pub bytes: Arc<Vec<u8>>,
     pub e_tag: Option<String>,
-    /// As a server writes it: "Tue, 01 Jan 2030 00:00:00 GMT".
+    /// In the form of the header: "Tue, 01 Jan 2030 00:00:00 GMT".
     pub modified: Option<String>,
-    /// Sent elsewhere.
+    /// The target of a redirect.
     pub redirect: Option<String>,
-    /// Only for those who say so.
+    /// The query that a request must have.
     pub query: Option<String>,
-    /// What it begins with.
+    /// The required start of its Authorization.
     pub authorization: Option<String>,
-    /// Another header, by its name in lower case.
+    /// Another required header, by its name in lower case.
     pub header: Option<(String, String)>,
-    /// What the body of the request has in it.
+    /// Text that the body of the request must contain.
     pub body: Option<String>,
-    /// Knows no bytes=-N.
+    /// Does not support bytes=-N.
     pub no_suffixes: bool,
 }
 
-/// A head of a message: its first line, and its headers in lower case.
+/// The head of a message: its first line, and its headers in lower case.
 pub struct Head {
     pub first: String,
     pub headers: HashMap<String, String>,
 }
 
 impl Head {
-    /// None at the end of the connection.
+    /// `None` at the end of the connection.
     pub fn read(from: &mut impl BufRead) -> Option<Head> {
         let mut lines = Vec::new();
         loop {
@@ -61,17 +61,17 @@ impl Head {
     }
 }
 
-/// Serves until the process ends.
+/// Runs until the process ends.
 #[derive(Clone)]
 pub struct Server {
     pub address: String,
     pub contents: Arc<Mutex<HashMap<String, Content>>>,
     pub requests: Arc<AtomicUsize>,
-    /// What was asked for, a line each: path, range, condition.
+    /// The requests, a line for each: path, range, condition.
     pub asked: Arc<Mutex<Vec<String>>>,
-    /// What was said to be where a request comes from.
+    /// The Referer headers of requests.
     pub referers: Arc<Mutex<Vec<String>>>,
-    /// Credentials that came: of headers, and queries.
+    /// The credentials in headers and queries of requests.
     pub credentials: Arc<Mutex<Vec<String>>>,
 }
 
@@ -80,7 +80,7 @@ impl Server {
         Server::start_with(Some)
     }
 
-    /// With a certificate for 127.0.0.1 of the authority in tests/tls, which no system trusts.
+    /// With a certificate for 127.0.0.1 from the authority in tests/tls, which no system trusts.
     pub fn start_tls() -> Server {
         let certificates = CertificateDer::pem_slice_iter(include_bytes!("../tls/server.pem"));
         let key = PrivateKeyDer::from_pem_slice(include_bytes!("../tls/server.key")).unwrap();

@@ -83,7 +83,7 @@ pub fn last_error() -> String {
     unsafe { CStr::from_ptr(zt_last_error()) }.to_str().unwrap().to_owned()
 }
 
-/// Bytes of tensor number `at`, of so many.
+/// The bytes of tensor number `at`, `size` bytes long.
 pub fn tensor(at: usize, size: usize) -> Vec<u8> {
     let mut seed = (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let step = |seed: &mut u64| {
@@ -116,7 +116,7 @@ pub fn zt_bytes(count: usize, size: usize) -> Vec<u8> {
     bytes
 }
 
-/// A path of this process's own.
+/// A path that no other process uses.
 pub fn scratch(name: &str) -> std::path::PathBuf {
     static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     let at = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -131,7 +131,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// With quick failures.
+    /// Options with which requests fail fast.
     pub fn quick() -> Options {
         let mut options = Options::default();
         (options.raw.timeout_ms, options.raw.retries) = (1000, 2);
@@ -206,7 +206,7 @@ impl File {
         }
     }
 
-    /// The objects of these numbers in one batch.
+    /// Reads the objects with these numbers in one batch.
     pub fn read_batch(&self, which: &[usize]) -> Result<Vec<Vec<u8>>, (zt_status, String)> {
         let component = |at: usize| unsafe { zt_component_at(zt_object_at(self.0, at), 0) };
         let mut all: Vec<Vec<u8>> =
@@ -215,7 +215,7 @@ impl File {
         self.read_into(which, &mut places).map(|()| all)
     }
 
-    /// The same into memory of the caller's, of the right sizes.
+    /// Like `read_batch`, into the caller's memory of the right sizes.
     pub fn read_into(&self, which: &[usize], places: &mut [&mut [u8]]) -> Result<(), (zt_status, String)> {
         let component = |at: usize| unsafe { zt_component_at(zt_object_at(self.0, at), 0) };
         let requests: Vec<ReadRequest> = which
