@@ -262,7 +262,7 @@ pub struct Quantized<'a> {
     pub bits: Option<u64>,
     /// How many codes a group has, if given.
     pub group_size: Option<u64>,
-    /// How many codes are in an element of which dtype, such as "8_per_i32", if given.
+    /// How many codes an element has, and its dtype, such as "8_per_i32", if given.
     pub packing: Option<&'a str>,
     /// How the groups are arranged, if given.
     pub grouping: Option<Grouping>,

@@ -43,7 +43,7 @@ pub fn outcome(file: &[u8]) -> String {
     meaning(manifest)
 }
 
-/// Everything that a manifest declares, independent of which texts and attributes are shared.
+/// Everything that a manifest declares. Whether texts and attributes are shared makes no difference.
 pub fn meaning(manifest: Result<Manifest>) -> String {
     let m = match manifest {
         Ok(manifest) => manifest,

@@ -157,8 +157,8 @@ fn round_off(value: u64, count: u32) -> u64 {
 
 /// Rounds to the nearest whole number, ties to even. The sign of a zero is lost.
 ///
-/// `f64::round_ties_even` does the same, but is a slow call if the program may not assume SSE4.1. An f64 from
-/// 2^52 on has no bits after the point, so adding 2^52 rounds, and subtracting it is exact.
+/// `f64::round_ties_even` does this, too, but is a slow call if the program may not assume SSE4.1. An f64
+/// from 2^52 on has no bits after the point, so adding 2^52 rounds, and subtracting it is exact.
 #[inline(always)]
 pub(super) fn round(value: f64) -> f64 {
     const WHOLE: f64 = 4_503_599_627_370_496.0; // 2^52

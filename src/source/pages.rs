@@ -32,7 +32,7 @@ impl Pages {
         self.start.checked_add(offset).is_some_and(|place| place & self.page.saturating_sub(1) == 0)
     }
 
-    /// The first page boundary at or after `offset`; the largest number if there is none.
+    /// The first page boundary at or after `offset`; the largest number if no boundary follows.
     pub fn border_after(&self, offset: u64) -> u64 {
         let place =
             self.start.checked_add(offset).and_then(|place| place.checked_next_multiple_of(self.page));

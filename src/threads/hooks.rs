@@ -6,7 +6,7 @@ use std::ffi::c_void;
 /// Called with the caller's context, and the thread's number in its call, counted from 0.
 pub type ThreadCallback = unsafe extern "C" fn(context: *mut c_void, index: u32);
 
-/// The caller's functions that a worker calls first and last. By default there are none.
+/// The caller's functions that a worker calls first and last. By default it calls nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadHooks {
     context: *mut c_void,
