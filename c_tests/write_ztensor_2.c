@@ -69,7 +69,7 @@ static void groups_of_codes(void)
     zt_close(file);
     w = create(path, spec_1_2());
     d.msb_first = 1;
-    refused(zt_write_quantized(w, "q", 0, two_by_three, 2, &d), ZT_ERROR_UNSUPPORTED, "how its groups lie");
+    refused(zt_write_quantized(w, "q", 0, two_by_three, 2, &d), ZT_ERROR_UNSUPPORTED, "how its groups are arranged");
     finish(w);
 }
 
@@ -183,7 +183,7 @@ static void appended(void)
     o = spec_2();
     w = NULL;
     CHECK_STATUS(zt_write_append(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK(w == NULL && strstr(zt_last_error(), "appending follows the file") != NULL);
+    CHECK(w == NULL && strstr(zt_last_error(), "an append keeps the version") != NULL);
     INIT(o);
     o.canonical = 1;
     CHECK_STATUS(zt_write_append(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);

@@ -169,7 +169,7 @@ for budget in 100000000 40000 20000; do
     check 0 cmp "$out/sum.100000000" "$out/sum.$budget"
 done
 check 1 "$out/experts" "$out/written.zt" 100
-has "has no place for a slot of 4000"
+has "is too small for a slot of 4000"
 check 2 "$out/experts"
 
 for rank in 0 1 2; do

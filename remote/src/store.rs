@@ -190,7 +190,7 @@ impl SourceOut {
     /// `source` is NULL or has the size it gives, and nothing else uses it until it is filled.
     pub unsafe fn new(source: *mut zt_source) -> Result<SourceOut, Failure> {
         if source.is_null() {
-            return Err(invalid("the place for the source is NULL"));
+            return Err(invalid("the pointer to the source is NULL"));
         }
         // SAFETY: it begins with its size.
         let size = unsafe { source.cast::<usize>().read() };

@@ -227,7 +227,7 @@ pub(super) unsafe fn fill_required<T: SizedStruct>(
 ) -> Result<()> {
     // SAFETY: the caller ensures this.
     if unsafe { struct_size(pointer.cast_const())? } == 0 {
-        return Err(fail!(InvalidArgument, "the place for the {} is NULL", T::NAME));
+        return Err(fail!(InvalidArgument, "the pointer to the {} is NULL", T::NAME));
     }
     let value = find()?;
     // SAFETY: the caller ensures this.
@@ -363,7 +363,7 @@ unsafe fn with_element<T: SizedStruct>(
         check_size::<T>(claimed)?;
         return Err(fail!(
             InvalidArgument,
-            "{} number {at} claims {claimed} bytes, the first {stride}",
+            "struct_size of {} number {at} is {claimed}, but {stride} in the first",
             T::NAME
         ));
     }
@@ -380,7 +380,7 @@ pub(super) fn flag(value: u32, what: &str) -> Result<bool> {
     match value {
         0 => Ok(false),
         1 => Ok(true),
-        other => Err(fail!(InvalidArgument, "{what} is {other}, neither 0 nor 1")),
+        other => Err(fail!(InvalidArgument, "{what} is {other}; it must be 0 or 1")),
     }
 }
 
@@ -388,7 +388,7 @@ pub(super) fn flag(value: u32, what: &str) -> Result<bool> {
 pub(super) fn zero(value: u32, what: &str) -> Result<()> {
     match value {
         0 => Ok(()),
-        other => Err(fail!(InvalidArgument, "{what} is {other}, not 0")),
+        other => Err(fail!(InvalidArgument, "{what} is {other}; it must be 0")),
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn deliver<T>(
     make: impl FnOnce() -> Result<*mut T>,
 ) -> zt_status {
     let Some(out) = out else {
-        return guard(|| Err(fail!(InvalidArgument, "the place for the {what} is NULL")));
+        return guard(|| Err(fail!(InvalidArgument, "the pointer to the {what} is NULL")));
     };
     out.write(null_mut());
     guard(|| {

@@ -112,7 +112,7 @@ impl SeekTable {
         let table_size = entries.saturating_add(END_SIZE);
         if magic != FIRST_WORD || said != table_size as u64 {
             return Err(wrong(format_args!(
-                "at {start} of the stored bytes is no table of {count} entries and {table_size} bytes"
+                "at {start} of the stored bytes, there is no table of {count} entries and {table_size} bytes"
             )));
         }
         let [count, size] = [count, entry_size as u64].map(|number| u32::try_from(number).unwrap_or(0));

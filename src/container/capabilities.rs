@@ -324,7 +324,10 @@ pub(crate) const NO_RULES: WriteRules = WriteRules {
 /// Codes with scales as a quantized_group, which only has attributes for these properties.
 fn quantized_group(spec: &Quantized<'_>) -> Result<QuantizedForm> {
     if spec.grouping.is_some() {
-        return Err(broken!(Rule::QuantizedGeometry, "a quantized_group does not say how its groups lie"));
+        return Err(broken!(
+            Rule::QuantizedGeometry,
+            "a quantized_group cannot store how its groups are arranged"
+        ));
     }
     let mut attributes = Attributes::default();
     for (key, number) in [("bits", spec.bits), ("group_size", spec.group_size)] {

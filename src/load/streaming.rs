@@ -73,7 +73,7 @@ impl<'a> Load<'a> {
         let (slots, slot_size) =
             ring.as_ref().map_or((0, usize::MAX), |ring| (ring.slots(), ring.slot_size()));
         if slots == 0 && requests.iter().any(|request| request.in_ring) {
-            return Err(fail!(InvalidArgument, "requests go into a ring of no slots"));
+            return Err(fail!(InvalidArgument, "requests need a ring, but it has no slots"));
         }
         let SplitRequests { mut requests, pieces, oversized } =
             slots::split_requests(requests, slot_size, &options.batch)?;

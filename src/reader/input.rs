@@ -76,7 +76,7 @@ impl ReadEnds {
                     self.extend_head(source, size)?;
                 }
                 Detected::NeedsHead(_) | Detected::Other => {
-                    return Err(fail!(Internal, "it takes more than {shown} bytes to tell what the file is"))
+                    return Err(fail!(Internal, "{shown} bytes were not enough to detect the container"))
                 }
             }
         }

@@ -389,7 +389,7 @@ impl<'f> Object<'f> {
                     no_float(format, to)
                 } else if format == MX && data.known_logical().is_none() {
                     // With dtype i8, the specification of zTensor 2 does not say which scale is implied.
-                    fail!(Unsupported, "the text of {format:?} does not say what its i8 numbers stand for")
+                    fail!(Unsupported, "the text of {format:?} does not define the meaning of i8 numbers")
                 } else {
                     let size = to.size() as u64;
                     return Ok((Stored::Groups(data, groups), self.size_of_shape(size, to)?));

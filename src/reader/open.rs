@@ -332,8 +332,8 @@ fn is_unfinished(error: &Error) -> bool {
 #[cold]
 fn busy(error: &Error, has_writer: bool) -> Error {
     let busy = match has_writer {
-        true => fail!(Busy, "a writer has the file, and has not ended; open it again after that"),
-        false => fail!(Busy, "another program goes on changing the file; open it again after that ({error})"),
+        true => fail!(Busy, "a writer has locked the file; open it again when the writer has finished"),
+        false => fail!(Busy, "another program keeps changing the file; open it again later ({error})"),
     };
     match error.rule() {
         Some(rule) => busy.called(rule),

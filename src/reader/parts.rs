@@ -110,7 +110,8 @@ impl FilePart {
     /// All bytes of the file, if they can be borrowed.
     pub fn borrow(&self) -> Result<&[u8]> {
         let bytes = self.source().borrow(0..self.size());
-        let why = || fail!(NotMappable, "its bytes cannot be lent: the file is neither mapped nor in memory");
+        let why =
+            || fail!(NotMappable, "its bytes cannot be borrowed: the file is neither mapped nor in memory");
         bytes.ok_or_else(|| self.named(why()))
     }
 

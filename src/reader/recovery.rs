@@ -194,7 +194,7 @@ impl Search {
     fn ambiguous(&self, why: &str) -> Error {
         broken!(
             Rule::UnfinishedAppend,
-            "the file does not end as a file does, and has no append record; a whole file could end {self}; {why}; \
+            "the file has no valid end and no append record; a whole file could end {self}; {why}; \
              zt_repair cuts it where zt_repair_options.cut_at says"
         )
     }

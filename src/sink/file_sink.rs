@@ -36,7 +36,9 @@ impl FileSink {
     pub fn create(path: &Path, durable: bool) -> Result<Self> {
         let destination = resolve(path)?;
         let folder = folder_of(&destination);
-        let name = destination.file_name().ok_or_else(|| fail!(InvalidArgument, "the path names no file"))?;
+        let name = destination
+            .file_name()
+            .ok_or_else(|| fail!(InvalidArgument, "the path does not end in a file name"))?;
         let kept = kept_permissions(&SystemPath::new(&destination)?)?;
         // If the old file is private, nobody may open the new one before it has the same permissions.
         let access = if kept.is_some() { Access::CreatePrivate } else { Access::CreateNew };
@@ -155,7 +157,7 @@ fn kept_permissions(destination: &SystemPath) -> Result<Option<Permissions>> {
 
 #[cold]
 fn not_kept(error: &std::io::Error) -> Error {
-    Error::io("could not take over the permissions of the file that it replaces", error)
+    Error::io("could not copy the permissions of the replaced file", error)
 }
 
 /// The path that will be replaced. For a symbolic link, this is its target, so that the link remains.
@@ -247,7 +249,7 @@ impl ByteSink for FileSink {
 
 #[cold]
 fn taken() -> Error {
-    fail!(Io, "another program made a file of this name meanwhile")
+    fail!(Io, "another program has created a file with this name meanwhile")
 }
 
 #[cold]

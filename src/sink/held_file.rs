@@ -63,8 +63,8 @@ impl HeldFile {
 fn busy() -> Error {
     fail!(
         Busy,
-        "another writer has the file: an append, an edit or a repair, of this process, of another one or of a child \
-         that it forked; try again when that has ended"
+        "another writer has locked the file: an append, an edit or a repair, in this process, in a forked child or in \
+         another process; try again when it has finished"
     )
 }
 
@@ -98,11 +98,11 @@ impl Place {
         match self.path.open(Access::Read) {
             Ok(found) if !stat::may_be_one(&found, file) => Err(fail!(
                 Io,
-                "another file was put in its place meanwhile, so what was added is in no file of that name"
+                "another file replaced it meanwhile, so the file at this path does not have the new data"
             )),
             Err(e) if e.kind() == ErrorKind::NotFound => Err(fail!(
                 Io,
-                "the file was removed or renamed meanwhile, so what was added is in no file of that name"
+                "the file was removed or renamed meanwhile, so no file at this path has the new data"
             )),
             _ => Ok(()),
         }

@@ -162,6 +162,6 @@ pub(super) fn check_attributes(attributes: &Attributes) -> Result<()> {
     }
     match value::keys_are_unique(attributes.iter())? {
         true => Ok(()),
-        false => Err(fail!(Exists, "two attributes have one key")),
+        false => Err(fail!(Exists, "two attributes have the same key")),
     }
 }

@@ -216,7 +216,7 @@ impl Writer {
             let role = self.manifest.texts.get(open.entry.role);
             return Err(fail!(
                 BufferSize,
-                "component {role:?} takes {expected} bytes, with these it would have {bytes_in}"
+                "component {role:?} needs {expected} bytes; with these it would have {bytes_in}"
             ));
         }
         let base = open.bytes_in;

@@ -296,7 +296,7 @@ pub fn check_final_size(
     let unit = if block.elements > 1 { 1 } else { block.bytes };
     match expected {
         Some(expected) if expected != size => {
-            Err(fail!(BufferSize, "it takes {expected} bytes, {size} are given"))
+            Err(fail!(BufferSize, "it takes {expected} bytes, but {size} were given"))
         }
         _ if size % unit != 0 => {
             Err(fail!(BufferSize, "{size} bytes are not a whole number of {unit}-byte elements"))

@@ -107,7 +107,8 @@ impl Writer {
         let wanted = logical.map_or(dtype.block(), Logical::block).size(nnz);
         if wanted != Some(values.len() as u64) {
             let (wanted, given) = (wanted.unwrap_or(u64::MAX), values.len());
-            let error = fail!(BufferSize, "{nnz} entries take {wanted} bytes of values, {given} are given");
+            let error =
+                fail!(BufferSize, "{nnz} entries take {wanted} bytes of values, but {given} were given");
             return Err(error.within(format_args!("object {:?}", object.name)));
         }
         let (mut bytes, mut parts) = (Vec::new(), Vec::new());

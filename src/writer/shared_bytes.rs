@@ -300,8 +300,8 @@ fn hash_of_pieces(
 fn duplicate(at: u64) -> Error {
     fail!(
         Unsupported,
-        "its bytes are those of the component at {at}, whose place it has in canonical form: give them in one call, which \
-         finds that before it writes"
+        "its bytes equal the component at {at}, so in canonical form both share one place: give the bytes in one call, \
+         so that this is found before they are written"
     )
 }
 

@@ -109,7 +109,7 @@ fn blocks_that_do_not_fit_their_object_are_refused() {
     for version in [Version::V1_2, Version::V2] {
         let error = refused(version, |w| q8(w, Dtype::U8, &[2, 32], 67));
         assert_eq!(error.cause(), Cause::BufferSize);
-        assert!(error.message().contains("it takes 68 bytes, 67 are given"), "{error}");
+        assert!(error.message().contains("it takes 68 bytes, but 67 were given"), "{error}");
         let error = refused(version, |w| q8(w, Dtype::U8, &[2, 48], 102));
         assert_eq!(error.cause(), Cause::InvalidArgument);
         let why =
@@ -129,7 +129,7 @@ fn blocks_that_do_not_fit_their_object_are_refused() {
             })
         });
         assert_eq!(error.cause(), Cause::Unsupported);
-        let why = format!("its text does not list the layout \"{}/1\"", blocks.name());
+        let why = format!("its specification does not list the layout \"{}/1\"", blocks.name());
         assert!(error.message().contains(&why), "{error}");
     }
     let error = refused(Version::V0_1, |w| q8(w, Dtype::U8, &[32], 34));

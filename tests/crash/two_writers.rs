@@ -171,7 +171,7 @@ fn a_file_has_one_writer_at_a_time() {
             ];
             for error in refused.map(|error| error.expect(what)) {
                 assert_eq!(error.cause(), Cause::Busy, "{what}: {error}");
-                assert!(error.message().contains("another writer has the file"), "{error}");
+                assert!(error.message().contains("another writer has locked the file"), "{error}");
             }
         };
         type End<'a> = &'a dyn Fn(Writer);
@@ -229,8 +229,7 @@ fn a_file_that_was_replaced_or_removed_under_a_writer_is_said_to_be() {
                 let error = writer.finish().map_err(|e| writer.abort(e)).expect_err("it is another file");
                 drop(writer);
                 assert_eq!(error.cause(), Cause::Io, "{error}");
-                let expected =
-                    if removed { "was removed or renamed" } else { "another file was put in its place" };
+                let expected = if removed { "was removed or renamed" } else { "another file replaced it" };
                 assert!(error.message().contains(expected), "{error}");
                 assert!(std::fs::read(&path).ok() == there, "what is there is as it was");
             }

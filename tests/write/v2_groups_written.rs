@@ -112,6 +112,6 @@ fn an_older_version_has_no_axis_of_groups() {
     for version in [Version::V0_1, Version::V1_1, Version::V1_2] {
         let error = refusal(version, &sound);
         assert_eq!(error.cause(), Cause::Unsupported, "{error}");
-        assert!(error.message().contains("how its groups lie"), "{error}");
+        assert!(error.message().contains("how its groups are arranged"), "{error}");
     }
 }

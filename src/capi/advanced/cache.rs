@@ -158,7 +158,7 @@ unsafe fn new_cache(options: &zt_cache_options) -> Result<zt_cache> {
     }
     if options.slot_size > options.budget {
         let (slot, budget) = (options.slot_size, options.budget);
-        return Err(fail!(Limit, "the budget of {budget} bytes has no place for a slot of {slot}"));
+        return Err(fail!(Limit, "the budget of {budget} bytes is too small for a slot of {slot} bytes"));
     }
     let slot_size = arg::to_usize(options.slot_size, "a slot")?;
     let memory = match NonNull::new(options.memory.cast::<u8>()) {

@@ -127,7 +127,7 @@ fn export(handle: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, 
     if size % block.bytes != 0 {
         return Err(broken!(
             Rule::ElementSize,
-            "its {size} bytes are no whole number of elements of {} bytes",
+            "its {size} bytes are not a multiple of the element size of {} bytes",
             block.bytes
         ));
     }

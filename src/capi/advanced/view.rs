@@ -174,7 +174,7 @@ sized_struct!(zt_quantized:
 unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
     // SAFETY: the caller ensures that it is NULL or has the size it gives.
     match unsafe { arg::struct_size(view.cast_const())? } {
-        0 => Err(fail!(InvalidArgument, "the place for the {} is NULL", T::NAME)),
+        0 => Err(fail!(InvalidArgument, "the pointer to the {} is NULL", T::NAME)),
         _ => Ok(view),
     }
 }

@@ -42,7 +42,7 @@ pub enum zt_value_kind_value {
 
 #[cold]
 fn not_a(kind: &str) -> Error {
-    fail!(InvalidArgument, "the value is no {kind}, or does not fit")
+    fail!(InvalidArgument, "the value is not of the kind {kind}, or does not fit")
 }
 
 /// The kind of a value.
@@ -192,10 +192,10 @@ pub unsafe extern "C" fn zt_value_read_numbers(
             // SAFETY: value is NULL or a value of an open file.
             Kind::Array(_) => unsafe { array_that_fits(value, count)? }.len(),
             Kind::Bool(_) | Kind::Unsigned(_) | Kind::Negative(_) | Kind::Float(_) if count == 0 => {
-                return Err(fail!(BufferSize, "the value is a number, there is room for none"));
+                return Err(fail!(BufferSize, "the value is a number, but count is 0"));
             }
             Kind::Bool(_) | Kind::Unsigned(_) | Kind::Negative(_) | Kind::Float(_) => 1,
-            _ => return Err(not_a("array of numbers, and no number")),
+            _ => return Err(not_a("number or array of numbers")),
         };
         // The product does not overflow, because the items fit in memory.
         // SAFETY: dst has space for count elements.
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn zt_value_read_strings(
         // SAFETY: lengths has space for count elements.
         let lengths = unsafe { arg::output_slice(lengths, counted, "lengths")? };
         if let Some(at) = items.iter().position(|item| bytes_with_nul(item).is_none()) {
-            return Err(fail!(InvalidArgument, "element {at} of the array is no string"));
+            return Err(fail!(InvalidArgument, "element {at} of the array is not a string"));
         }
         let mut lengths = lengths.iter_mut();
         for (place, item) in strings.iter_mut().zip(items.iter()) {
@@ -260,7 +260,7 @@ unsafe fn array_that_fits<'a>(value: *const zt_value, count: usize) -> Result<Ar
     let Kind::Array(items) = unsafe { required(value)? }.kind() else { return Err(not_a("array")) };
     match items.len() <= count {
         true => Ok(items),
-        false => Err(fail!(BufferSize, "the array has {} elements, there is room for {count}", items.len())),
+        false => Err(fail!(BufferSize, "the array has {} elements, but count is {count}", items.len())),
     }
 }
 

@@ -132,7 +132,7 @@ fn component_range(file: &zt_file, object: Option<&zt_object>) -> Result<Range<u
     let manifest = file.file().manifest();
     let Some(object) = object else { return Ok(0..manifest.components.len()) };
     if !std::ptr::eq(object.owner(), file) {
-        return Err(fail!(InvalidArgument, "the object is of another file"));
+        return Err(fail!(InvalidArgument, "the object belongs to another file"));
     }
     let entry = manifest.objects.get(object.index());
     let entry = entry.ok_or_else(|| fail!(Internal, "an object without its entry"))?;

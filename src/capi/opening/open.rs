@@ -63,7 +63,7 @@ pub unsafe extern "C" fn zt_open_fd(
 fn duplicate(fd: c_int) -> Result<std::fs::File> {
     use std::os::fd::BorrowedFd;
     if fd < 0 {
-        return Err(fail!(InvalidArgument, "{fd} is no file descriptor"));
+        return Err(fail!(InvalidArgument, "{fd} is not a file descriptor"));
     }
     // SAFETY: it is only borrowed to be duplicated; if it is not an open descriptor, that fails.
     let duplicate = unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned();
@@ -109,14 +109,14 @@ fn duplicate_handle(handle: *mut c_void) -> Result<std::fs::File> {
     use windows_sys::Win32::Foundation::INVALID_HANDLE_VALUE;
     use windows_sys::Win32::Storage::FileSystem::{GetFileType, FILE_TYPE_DISK};
     if handle.is_null() || handle == INVALID_HANDLE_VALUE {
-        return Err(fail!(InvalidArgument, "NULL and INVALID_HANDLE_VALUE are no handle"));
+        return Err(fail!(InvalidArgument, "NULL and INVALID_HANDLE_VALUE are not handles"));
     }
     // SAFETY: it is only borrowed to be duplicated; if it is not an open handle, that fails.
     let duplicate = unsafe { BorrowedHandle::borrow_raw(handle) }.try_clone_to_owned();
     let owned = duplicate.map_err(|e| crate::error::Error::io("could not duplicate the handle", &e))?;
     // SAFETY: the handle is open.
     if unsafe { GetFileType(owned.as_raw_handle()) } != FILE_TYPE_DISK {
-        return Err(fail!(Io, "the handle is of no file on a disk"));
+        return Err(fail!(Io, "the handle does not refer to a file on a disk"));
     }
     let file = std::fs::File::from(owned);
     match file_mode(&file) {

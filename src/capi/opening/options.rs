@@ -82,9 +82,7 @@ fn containers(mask: u32) -> Result<u32> {
     let known = Container::ALL.into_iter().fold(0, |mask, container| mask | container.bit());
     match mask & !known {
         0 => Ok(mask),
-        unknown => {
-            Err(fail!(InvalidArgument, "zt_open_options.containers has bits {unknown:#x} of no container"))
-        }
+        unknown => Err(fail!(InvalidArgument, "zt_open_options.containers has unknown bits {unknown:#x}")),
     }
 }
 

@@ -189,7 +189,7 @@ unsafe fn plan<'a>(
             Err(error) => return refused(request.tag, error),
         };
         if !std::ptr::eq(target.owner(), file) {
-            return Err(fail!(InvalidArgument, "its component or object is of another file"));
+            return Err(fail!(InvalidArgument, "its component or object belongs to another file"));
         }
         // SAFETY: the caller ensures this.
         let planned = match unsafe { add_request(&mut plan, target, request) } {
@@ -318,7 +318,7 @@ impl<'a> Target<'a> {
         match (component, object) {
             (Some(component), None) => Ok(Target::Component(component)),
             (None, Some(object)) if request.convert != 0 => Ok(Target::Object(object)),
-            (None, Some(_)) => Err(fail!(InvalidArgument, "it has an object, but convert is 0")),
+            (None, Some(_)) => Err(fail!(InvalidArgument, "object is set, but convert is 0")),
             (None, None) => Err(fail!(InvalidArgument, "both component and object are NULL")),
             (Some(_), Some(_)) => Err(fail!(InvalidArgument, "it has both a component and an object")),
         }
@@ -442,8 +442,8 @@ unsafe fn selected_of<'a>(object: &Object<'_>, request: &zt_read_request) -> Res
         (0, ZT_WHOLE) => Ok(Selected::Whole),
         _ => Err(fail!(
             InvalidArgument,
-            "offset is {offset} and length {length}; of an object only rows, slices or all (length ZT_WHOLE) can \
-             be read"
+            "offset is {offset} and length {length}; for the numbers of an object, set rows, a slice, or length to \
+             ZT_WHOLE"
         )),
     }
 }

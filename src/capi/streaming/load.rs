@@ -252,7 +252,7 @@ impl zt_load {
     pub(in crate::capi) fn check_here(&self) -> Result<()> {
         match self.group.is_here() {
             true => Ok(()),
-            false => Err(fail!(State, "the load is of another process, in which its threads are")),
+            false => Err(fail!(State, "another process started the load and has its threads")),
         }
     }
 

@@ -312,7 +312,7 @@ pub(in crate::capi) unsafe fn attributes(desc: &zt_object_desc) -> Result<Attrib
     // SAFETY: it is NULL or a value of an open file.
     if let Some(value) = unsafe { value::at(desc.attributes) } {
         if value.as_map().is_none() {
-            return Err(fail!(InvalidArgument, "attributes is no map"));
+            return Err(fail!(InvalidArgument, "attributes is not a map"));
         }
         attributes.extend(value)?;
     }
@@ -321,7 +321,7 @@ pub(in crate::capi) unsafe fn attributes(desc: &zt_object_desc) -> Result<Attrib
         let text = unsafe { arg::text(desc.attributes_json, "attributes_json")? };
         let parsed = container::json::parse(text)?;
         if parsed.get().as_map().is_none() {
-            return Err(fail!(InvalidArgument, "attributes_json is no JSON object"));
+            return Err(fail!(InvalidArgument, "attributes_json is not a JSON object"));
         }
         attributes.extend(parsed.get())?;
     }

@@ -125,7 +125,10 @@ pub unsafe extern "C" fn zt_write_append(
         // SAFETY: path ends in a NUL; options is NULL or has the size it gives.
         let (path, options): (_, zt_write_options) = unsafe { (arg::path(path)?, arg::options(options)?) };
         if options.spec != 0 {
-            return Err(fail!(InvalidArgument, "spec is given, but appending follows the file"));
+            return Err(fail!(
+                InvalidArgument,
+                "spec must be 0, because an append keeps the version of the file"
+            ));
         }
         let described = options::writer_options(&options)?;
         appending(Writer::open_to_append(path)?, path, &described, &options)

@@ -49,7 +49,7 @@ impl<'d> Archive<'d> {
     pub fn find(directory: &'d Directory, budget: &'d Budget) -> Result<Archive<'d>> {
         let mut pickles = directory.members.iter().filter_map(|m| Some((m, root(directory.name(m))?)));
         let Some((pickle, root)) = pickles.next() else {
-            return Err(broken!(Rule::TorchArchive, "data.pkl is in no folder of the archive"));
+            return Err(broken!(Rule::TorchArchive, "data.pkl is not in a folder of the archive"));
         };
         if let Some((_, other)) = pickles.next() {
             let (root, other) = (Quoted(root), Quoted(other));

@@ -192,7 +192,7 @@ fn dict(heap: &mut Heap<'_>, arguments: Id) -> Result<Value> {
             _ => None,
         };
         let Some(([key @ (Value::Text(_) | Value::Int(_)), value], 2)) = both else {
-            return Err(wrong(format_args!("a dict is made of what is no list of keys and values")));
+            return Err(wrong(format_args!("a dict is made from a value that is not a list of pairs")));
         };
         heap.append(id, key)?;
         heap.append(id, value)?;

@@ -185,7 +185,7 @@ fn find(
         let shown = Quoted(key);
         let place = position(places, key).and_then(|at| places.get_mut(at));
         let place = place.filter(|place| place.stored.is_none()).ok_or_else(|| {
-            broken!(Rule::TorchStorage, "the storage {shown} is listed twice, or no tensor is in it")
+            broken!(Rule::TorchStorage, "the storage {shown} is listed twice, or no tensor uses it")
         })?;
         let Storage { foreign, count, .. } = place.storage;
         let unit = place.storage.unit().ok_or_else(|| {

@@ -23,8 +23,8 @@ pub fn read(cursor: &mut Cursor<'_>, opcode: u8) -> Result<Value> {
             Ok(Value::Bytes(cursor.span(size)?.0))
         }
         _ => Err(match op::refused_name(opcode) {
-            Some(name) => fail!(Unsupported, "the opcode {name} is in no plain checkpoint"),
-            None => broken!(Rule::PickleSyntax, "{opcode:#04x} is no opcode"),
+            Some(name) => fail!(Unsupported, "plain checkpoints do not have the opcode {name}"),
+            None => broken!(Rule::PickleSyntax, "{opcode:#04x} is not an opcode"),
         }),
     }
 }

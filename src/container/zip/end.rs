@@ -172,7 +172,7 @@ fn record64(input: &mut dyn Input, end: u64) -> Result<Option<(Record, u64)>> {
     }
     let size = locator.checked_sub(at).filter(|size| *size >= END64_SIZE);
     let size = size.ok_or_else(|| {
-        wrong(format_args!("its locator at {locator} points at {at}, where no record of 64 bits has room"))
+        wrong(format_args!("its locator at {locator} points at {at}, where a record of 64 bits does not fit"))
     })?;
     let bytes = input.read(at..at.saturating_add(END64_SIZE))?;
     let wide = wide(bytes).ok_or_else(|| wrong(format_args!("there is no record of 64 bits at {at}")))?;

@@ -248,7 +248,7 @@ fn object(cursor: &mut Cursor<'_>, hasher: &mut Hasher) -> Result<()> {
             let role = Quoted(text(role));
             return Err(fail!(
                 Unsupported,
-                "component {role} has no digest; a content digest needs one of every component"
+                "component {role} has no digest; a content digest needs a digest of every component"
             ));
         }
         put_count(&found, hasher);

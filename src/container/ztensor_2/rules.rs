@@ -446,7 +446,7 @@ fn format_name(name: &str) -> Result<()> {
         )),
         Some(Format::Blocks(logical)) if layouts::UNLISTED.contains(&logical) => Err(broken!(
             Rule::Zt2LayoutRule,
-            "its text does not list the layout {name:?}; zTensor 1.2 has it"
+            "its specification does not list the layout {name:?}; write zTensor 1.2 instead"
         )),
         Some(_) => Ok(()),
         None => match is_layout_id(name) {

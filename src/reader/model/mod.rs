@@ -272,7 +272,10 @@ fn shown_objects(
             let slot = names.find(manifest, tensor).and_then(|at| shown.get_mut(at));
             *slot.ok_or_else(|| {
                 let (tensor, file) = (Quoted(tensor), part.label());
-                broken!(Rule::IndexTensor, "tensor {tensor} is given to {file}, which has no such tensor")
+                broken!(
+                    Rule::IndexTensor,
+                    "the index assigns tensor {tensor} to {file}, which does not have it"
+                )
             })? = true;
         }
         for (object, shown) in manifest.objects.iter().zip(&mut shown).filter(|(_, shown)| !**shown) {

@@ -147,7 +147,7 @@ fn what_does_not_agree_is_refused() {
     decode_within(&one(f32("0", 1), &["0"]), &Limits::default()).unwrap();
     refused(&one(f32("0", 2), &["0"]), broken, "\"0\" at byte");
     refused(&one(f32("0", 0), &["0"]), broken, "4 bytes follow");
-    refused(&one(f32("0", 1), &["1"]), broken, "\"1\" is listed twice, or no tensor is in it");
+    refused(&one(f32("0", 1), &["1"]), broken, "\"1\" is listed twice, or no tensor uses it");
     refused(&file(&dict(&[("a", f32("0", 1))]), &["0", "0"], &[(1, &[0; 4]), (1, &[0; 4])]), broken, "twice");
     refused(&file(&dict(&[("a", f32("0", 1))]), &[], &[]), broken, "does not list the storage \"0\"");
     let count = file(&dict(&[("a", f32("0", 1))]), &["0"], &[(257, &[0; 4])]);
