@@ -72,7 +72,7 @@ pub enum zt_encoding_value {
 
 #[cold]
 pub(in crate::capi) fn unknown(what: &str, value: impl std::fmt::Display) -> crate::error::Error {
-    fail!(InvalidArgument, "{value} is not a known {what}")
+    fail!(InvalidArgument, "{value} is not a {what}")
 }
 
 pub(in crate::capi) fn dtype(value: zt_dtype) -> Result<Dtype> {
