@@ -21,16 +21,22 @@ static char scene_old[4096];    /* what is appended to, as it was */
 static char scene_torn[4096];   /* an append to it that was cut off */
 static char scene_target[4096]; /* what is written to */
 static const char *scene_folder;
-static unsigned char *scene_big; /* two megabytes that compress */
-static const size_t scene_big_size = 2 << 20;
+static unsigned char *scene_big; /* a megabyte that compresses, and a part of one */
+static const size_t scene_big_size = (1 << 20) + 70000;
 static uint64_t scene_sum; /* of what was read */
 
 static inline void scene_add(const void *data, size_t size)
 {
     const unsigned char *p = (const unsigned char *)data;
-    size_t i;
-    for (i = 0; i < size; i++)
-        scene_sum = (scene_sum ^ p[i]) * 1099511628211u;
+    uint64_t word = size, sum = scene_sum;
+    for (; size > 0; p += sizeof word) {
+        size_t n = size < sizeof word ? size : sizeof word;
+        sum = (sum ^ word) * 1099511628211u;
+        sum ^= sum >> 29;
+        memcpy(&word, p, n);
+        size -= n;
+    }
+    scene_sum = (sum ^ word) * 1099511628211u;
 }
 
 static inline zt_status scene_read(zt_mode mode)
@@ -110,7 +116,7 @@ end:
 /* Two threads, a small chunk, ranges and digests. */
 static inline zt_status scene_batch(void)
 {
-    static unsigned char whole[2 << 20], part[100000], plain[40000];
+    static unsigned char whole[(1 << 20) + 70000], part[100000], plain[40000];
     zt_open_options options;
     zt_read_options how;
     zt_read_request requests[3];
