@@ -15,7 +15,7 @@ static int32_t see(void *context, uint64_t done, uint64_t total)
     return ++w->calls == w->stop_at;
 }
 
-static const uint64_t big = 100 * MIB;
+static const uint64_t big = 48 * MIB;
 static unsigned char *data;
 
 static zt_status write_to(const char *path, zt_encoding encoding, zt_digest digest, uint32_t durable, watch *seen)
@@ -53,7 +53,7 @@ static void writing(void)
         unsigned char *bytes;
         size_t size;
         CHECK_STATUS(write_to(path, cases[i].encoding, cases[i].digest, cases[i].durable, &seen), ZT_OK);
-        CHECK(seen.calls >= 3 && seen.gap <= 64 * MIB && seen.total == 0);
+        CHECK(seen.calls >= 3 && seen.gap <= 20 * MIB && seen.total == 0);
         bytes = read_file(path, &size);
         CHECK_U64(seen.last, size); /* the last time before it is published */
         free(bytes);
