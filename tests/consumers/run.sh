@@ -129,7 +129,8 @@ packaged() { # as a distribution would: prefix /usr, several architectures, DEST
     dir=$(pkg-config --variable=libdir ztensor) && test "$(cd "$dir" && pwd)" = "$out/root/usr/$libdir"
 }
 
-fetch() { # from a repository made of this working tree, committed or not
+fetch() { # from a repository made of this working tree, committed or not; compiled once more, so without optimisation
+    export CARGO_PROFILE_DEV_OPT_LEVEL=0
     rm -rf "$out/repository"
     mkdir "$out/repository" || return 1
     (cd "$repo" && git ls-files -z --cached --others --exclude-standard -- . ':!tests' ':!c_tests' |
