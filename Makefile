@@ -14,8 +14,8 @@ MAKEFLAGS += --no-print-directory
 T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
-.PHONY: help build libs zt reading demo test check lint fmt docs header install release clean bench test-rust test-c \
-    test-valgrind test-sanitizers test-cmake test-examples test-models test-report test-platforms test-dependencies fuzz-quick
+.PHONY: help build libs zt tools reading demo test check lint fmt docs msrv header install release clean bench test-rust \
+    test-c test-valgrind test-sanitizers test-cmake test-examples test-models test-report test-platforms test-dependencies fuzz-quick
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -33,6 +33,10 @@ zt: ## build the program zt
 	$(CARGO) build --release --package ztensor-tools --locked --target-dir $(T)/program
 	@mkdir -p $(T)/release && ln -sf ../program/release/zt $(T)/release/zt
 
+# target/debug/zt and the examples in Rust, with the features that cargo test uses, so that nothing is compiled twice.
+tools:
+	$(CARGO) build --quiet --workspace --bins --examples --locked
+
 # Links the archive of `make libs` again. Nothing is compiled.
 reading: libs ## link the shared library without the functions that write, in target/reading
 	sh cmake/link_reading.sh $(T)/lib $(T)/reading $(VERSION)
@@ -44,20 +48,22 @@ check: lint ## what to run before a commit: lint, unit tests and C tests in C99
 	$(CARGO) test --workspace --lib --bins --locked
 	$(CARGO) build --lib --locked
 	@sh cmake/stage_libraries.sh $(T)/debug $(T)/check $(VERSION)
-	LANGUAGES=c99 sh c_tests/run.sh $(T)/check $(T)/c_tests/check
+	LANGUAGES=c99 ZT_FAULT_STEP=7 sh c_tests/run.sh $(T)/check $(T)/c_tests/check
 
 test: ## run every test that downloads less than 100 MB; say what is skipped, and why
-	@sh tools/test_all.sh $(T)/test-logs
+	@sh tools/test_all.sh $(T)/test-logs $(CHECKS)
 
-# The test of interoperability skips releases whose packages cannot be had. `compat` (HDF5 and ONNX) is built in a folder of
-# its own, because other parts use target/debug/zt at the same time.
+# The test of interoperability skips releases whose packages cannot be had. `compat` (HDF5 and ONNX) comes first, because other
+# parts use target/debug/zt, which is without it. With --workspace other crates are those of the other tests.
 test-rust: ## test the Rust crates
 	@sh tools/need.sh interop && sh tests/interop/install.sh $(T)/interop; status=$$?; [ $$status = 0 ] || \
 	    { [ $$status = 3 ] && echo "interop: skipped: the released Python packages cannot be had, see above"; }
 	@sh tools/need.sh man || true
-	ZT_INTEROP_DIR=$(T)/interop $(CARGO) test --workspace --locked --no-fail-fast
-	CARGO_TARGET_DIR=$(T)/compat $(CARGO) test --locked --package ztensor-tools --features compat --bin zt
-	CARGO_TARGET_DIR=$(T)/compat $(CARGO) test --locked --package ztensor-tools --features compat --test program convert_other
+	@status=0; \
+	$(CARGO) test --workspace --locked --features ztensor-tools/compat --bin zt || status=1; \
+	$(CARGO) test --workspace --locked --features ztensor-tools/compat --test program convert_other || status=1; \
+	ZT_INTEROP_DIR=$(T)/interop $(CARGO) test --workspace --locked --no-fail-fast || status=1; \
+	exit $$status
 
 test-c: reading ## run the C and C++ tests against both libraries
 	@sh tools/need.sh c++ || true
@@ -89,13 +95,13 @@ test-cmake: ## run some of ctest, and projects that use the installed library
 test-examples: libs ## run the example programs
 	sh examples/run.sh $(T)/lib $(T)/examples
 
-test-models: build ## read what NumPy and PyTorch write; convert real models there and back (ZT_FETCH=1: 253 MB more)
+test-models: libs tools ## read what NumPy and PyTorch write; convert real models there and back (ZT_FETCH=1: 253 MB more)
 	@sh tools/need.sh torch || true
 	@model=$${ZT_MODEL:-$(T)/llama/gemma-3-270m-q4_k_m.gguf}; [ -f "$$model" ] && export ZT_MODEL="$$model"; \
-	sh tests/models/run.sh $(T)/lib $(T)/release/zt $(T)/demo $(T)/ggml $(T)/models
+	sh tests/models/run.sh $(T)/lib $(T)/debug/zt $(T)/demo $(T)/ggml $(T)/models
 
 test-report: ## open the page of zt report in Chromium: 100 MB of packages
-	@if sh tools/need.sh report; then $(CARGO) build --quiet --workspace --bins --examples --locked && \
+	@if sh tools/need.sh report; then $(MAKE) tools && \
 	    model=$(T)/demo/model.safetensors; [ -f "$$model" ] || model=examples/data/minilm-small.safetensors; \
 	    quantized=$${ZT_MODEL:-$(T)/llama/gemma-3-270m-q4_k_m.gguf}; [ -f "$$quantized" ] || quantized=; \
 	    PYTHONDONTWRITEBYTECODE=1 python3 tests/report/test.py $(T)/debug/zt $(T)/report "$$model" $$quantized; \
@@ -153,6 +159,9 @@ docs: ## make the site of the headers and docs/, in target/site/html, and the Ru
 	    test -f $(T)/site/html/index.html && echo "site: $(T)/site/html/index.html"; \
 	else echo "site: skipped: there is no doxygen"; fi
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+msrv: libs ## compile with the minimum Rust version
+	@sh tools/msrv.sh
 
 clean: ## remove what was built
 	$(CARGO) clean

@@ -13,6 +13,9 @@ mkdir -p "$1/unpacked"
 folder=$(cd "$1" && pwd)
 shift
 root=$folder/rust
+# One at a time: msrv.sh and platforms/test.sh share the folder.
+exec 9>"$folder/lock"
+! command -v flock >/dev/null || flock 9
 
 lacking() {
     echo "Debian's Rust ${version%%+*} cannot be had here: $1" >&2
@@ -58,12 +61,13 @@ if [ -n "$missing" ]; then
     done
 fi
 
-# Commands of their own, as only they are to find these libraries.
+# Commands of their own, as only they are to find these libraries. As new files: the old ones may be about to start.
 for command in rustc rustdoc cargo; do
-    cat >"$folder/$command" <<END
+    cat >"$folder/.$command" <<END
 #!/bin/sh
 LD_LIBRARY_PATH='$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu' exec '$root/usr/bin/$command' "\$@"
 END
-    chmod +x "$folder/$command"
+    chmod +x "$folder/.$command"
+    mv -f "$folder/.$command" "$folder/$command"
 done
 "$folder/rustc" --version | grep -q "^rustc ${version%%+*}" || lacking "the unpacked compiler does not start"

@@ -18,6 +18,5 @@ help: ## list these targets
 libs:
 	@$(MAKE) -C .. libs
 
-# target/debug/zt and the examples in Rust, with the features that cargo test uses, so that nothing is compiled twice.
 tools:
-	cd .. && $(CARGO) build --quiet --workspace --bins --examples --locked
+	@$(MAKE) -C .. tools

@@ -7,6 +7,12 @@ set -u
 logs=$1 part=$2
 name=$(echo "$part" | tr / -) folder=.
 case $part in */*) folder=${part%/*} ;; esac
+# All but these use what libs makes, which is the first that begins.
+waited=0
+case $part in
+libs | lint | test-rust) ;;
+*) while [ ! -e "$logs/libs.result" ] && [ $waited -lt 1800 ]; do sleep 1 && waited=$((waited + 1)); done ;;
+esac
 start=$(date +%s)
 echo "-- $part begins"
 limit=
@@ -19,7 +25,7 @@ status=$?
 trap - HUP INT TERM
 seconds=$(($(date +%s) - start))
 case $part in
-build) counted='built' ;;
+libs | lint | remote/lint | docs | msrv) counted='done' ;;
 *) counted=$(sh tools/count_tests.sh "$logs/$name.log") || [ "$status" != 0 ] || status=1 ;;
 esac
 case $status in
