@@ -3,7 +3,8 @@
 #     sh examples/ggml/build_ggml.sh OUT
 # OUT/libggml.a and OUT/include are there afterwards. cargo fetches and checks the crate; nothing else of it is used.
 # Exit status 3: the crate cannot be had.
-# Few optimisations and one instruction set: what counts here is that the right weights are in the right place.
+# Few optimisations and one instruction set: what counts here is that the right weights are in the right place. Each
+# operation is rounded, as in the library: -ffp-contract=off.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: build_ggml.sh OUT" >&2; exit 2; }
@@ -62,7 +63,7 @@ printf '%s\n' $sources | xargs -n 1 -P 2 sh -c '
     esac
     file=$1
     shift
-    exec "$@" -w -O1 -D_GNU_SOURCE -D_XOPEN_SOURCE=600 -DNDEBUG $generic -DGGML_USE_CPU -DGGML_SCHED_MAX_COPIES=4 \
+    exec "$@" -w -O1 -ffp-contract=off -D_GNU_SOURCE -D_XOPEN_SOURCE=600 -DNDEBUG $generic -DGGML_USE_CPU -DGGML_SCHED_MAX_COPIES=4 \
         -I. -Iggml-cpu -I"$out/include" -c -o "$object" "$file"' compile
 rm -f "$out/libggml.a"
 ar rcs "$out/libggml.a" "$out"/objects/*.o

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds ggml from its source and runs test_ggml.cpp on MiniLM, raw and compressed:
+# Builds ggml from its source. Runs test_blocks.cpp on a million blocks of each type (ZT_BLOCKS: another number) and
+# test_ggml.cpp on MiniLM, raw and compressed:
 #     sh examples/ggml/test.sh LIBDIR MODELS OUT
 # LIBDIR has libztensor.so, MODELS has model.zt and model-zstd.zt of examples/demo.sh; OUT keeps ggml, which is built
 # once. CC, CXX and CARGO choose the tools.
@@ -15,9 +16,6 @@ skip() {
     exit 0
 }
 command -v "${CXX:-c++}" >/dev/null || skip "there is no C++ compiler"
-# The few weights that are used where the network is away do not make a layer.
-[ -f "$2/model.safetensors" ] && [ -f "$2/model.zt" ] && [ -f "$2/model-zstd.zt" ] || skip "the model cannot be had"
-models=$(cd "$2" && pwd)
 sh "$here/build_ggml.sh" "$out" >"$out/log" 2>&1
 case $? in
 0) ;;
@@ -30,13 +28,28 @@ case $? in
 esac
 
 warnings="-Wall -Wextra -pedantic -Werror"
-# shellcheck disable=SC2086 # lists of options
-if ${CC:-cc} -std=c99 $warnings -O2 -I"$root/include" -c -o "$out/reference.o" "$here/bert_reference.c" &&
-    ${CXX:-c++} -std=c++17 $warnings -O1 -I"$root/include" -isystem "$out/include" -o "$out/test_ggml" \
-        "$here/zt_ggml.cpp" "$here/test_ggml.cpp" "$out/reference.o" "$out/libggml.a" -L"$lib" -lztensor \
-        -Wl,-rpath,"$lib" -lpthread -ldl -lm; then
-    "$out/test_ggml" "$models/model.zt" "$models/model-zstd.zt" "$out"
-else
-    echo "ggml: 0 passed, 1 failed"
-    exit 1
+# link NAME FILE...: a program of these files, with ggml and the library.
+link() {
+    name=$1
+    shift
+    # shellcheck disable=SC2086 # lists of options
+    ${CXX:-c++} -std=c++17 $warnings -O2 -I"$root/include" -I"$root/tests/data/blocks" -isystem "$out/include" \
+        -o "$out/$name" "$@" "$out/libggml.a" -L"$lib" -lztensor -Wl,-rpath,"$lib" -lpthread -ldl -lm
+}
+failed=0
+if ! link test_blocks "$here/test_blocks.cpp" || ! "$out/test_blocks" "${ZT_BLOCKS:-1000000}"; then
+    failed=1
+    echo "blocks: 0 passed, 1 failed"
 fi
+# The few weights that are used where the network is away do not make a layer.
+if ! [ -f "$2/model.safetensors" ] || ! [ -f "$2/model.zt" ] || ! [ -f "$2/model-zstd.zt" ]; then
+    echo "ggml: skipped: the model cannot be had"
+# shellcheck disable=SC2086 # lists of options
+elif ${CC:-cc} -std=c99 $warnings -O2 -I"$root/include" -c -o "$out/reference.o" "$here/bert_reference.c" &&
+    link test_ggml "$here/zt_ggml.cpp" "$here/test_ggml.cpp" "$out/reference.o"; then
+    "$out/test_ggml" "$2/model.zt" "$2/model-zstd.zt" "$out" || failed=1
+else
+    failed=1
+    echo "ggml: 0 passed, 1 failed"
+fi
+exit $failed

@@ -37,7 +37,8 @@ build_all() {
     for which in ggml ztensor; do
         build $which open_gguf "$here/open_gguf.cpp" && build $which tiny_model "$here/tiny_model.cpp" || return
     done
-    build ggml test_quantized "$root/examples/ggml/zt_ggml.cpp" "$root/examples/ggml/test_quantized.cpp"
+    build ggml test_quantized "$root/examples/ggml/zt_ggml.cpp" "$root/examples/ggml/test_quantized.cpp" &&
+        build ggml test_numbers "$root/examples/ggml/test_numbers.cpp"
 }
 if ! build_all; then
     echo "gguf: 0 passed, 1 failed"
@@ -97,5 +98,10 @@ if [ "$(look ztensor tiny-raw.zt)" = opened ] && cmp said.ggml said.ztensor; the
 fi
 if cmp tiny.gguf tiny-back.gguf; then good; else bad "the GGUF made back is another file"; fi
 if ./ggml/test_quantized tiny.gguf tiny.gguf tiny.zt; then good; else bad "products of quantized blocks"; fi
+if "$zt" convert --dtype f32 tiny.gguf tiny.f32.zt >said 2>&1 &&
+    "$zt" convert --dtype f32 --no-attributes tiny.gguf tiny.safetensors >said 2>&1 &&
+    ./ggml/test_numbers tiny.gguf tiny.zt tiny-zstd.zt tiny.f32.zt tiny.safetensors; then good; else
+    bad "numbers of quantized blocks as f32: $(cat said)"
+fi
 echo "gguf: $passed passed, $failed failed"
 [ $failed -eq 0 ]

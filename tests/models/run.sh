@@ -1,5 +1,6 @@
 #!/bin/sh
-# Files as people have them: what NumPy and PyTorch write, and two real models, there and back byte for byte.
+# Files as people have them: what NumPy and PyTorch write, and two real models, there and back byte for byte. The numbers
+# of the quantized one are those that ggml's C gives.
 #     sh tests/models/run.sh LIBDIR ZT DEMO GGML OUT
 # LIBDIR has libztensor.so, ZT is the program zt. DEMO has model.safetensors once it was fetched, GGML is where
 # examples/ggml/build_ggml.sh builds. OUT keeps what is made. The quantized model (253 MB) is fetched with ZT_FETCH=1, or is
@@ -81,14 +82,21 @@ model=${ZT_MODEL:-$out/gemma-3-270m-q4_k_m.gguf}
 if ! [ -f "$model" ] && [ "${ZT_FETCH-}" = 1 ]; then sh "$root/examples/gguf/fetch_gemma.sh" "$model" || true; fi
 if [ -f "$model" ]; then
     there_and_back gemma "$model" 60M
+    run gemma convert --dtype f32 "$model" gemma/numbers.f32.zt
+    # links NAME SOURCE...: a program with ggml and the library.
+    links() {
+        name=$1
+        shift
+        ${CXX:-c++} -std=c++17 -O1 -I"$root/include" -isystem "$ggml/include" -o "$name" "$@" "$ggml/libggml.a" \
+            -L"$lib" -lztensor -Wl,-rpath,"$lib" -lpthread -ldl -lm
+    }
     if ! command -v "${CXX:-c++}" >/dev/null || ! sh "$root/examples/ggml/build_ggml.sh" "$ggml" >log 2>&1; then
         echo "models: skipped: ggml cannot be built: $(tail -n 1 log)"
-    elif ${CXX:-c++} -std=c++17 -O1 -I"$root/include" -isystem "$ggml/include" -o test_quantized \
-        "$root/examples/ggml/zt_ggml.cpp" "$root/examples/ggml/test_quantized.cpp" "$ggml/libggml.a" -L"$lib" -lztensor \
-        -Wl,-rpath,"$lib" -lpthread -ldl -lm && ./test_quantized "$model" "$model" gemma/raw.zt; then
-        good
     else
-        bad "products of the quantized blocks"
+        if links test_quantized "$root/examples/ggml/zt_ggml.cpp" "$root/examples/ggml/test_quantized.cpp" &&
+            ./test_quantized "$model" "$model" gemma/raw.zt; then good; else bad "products of the quantized blocks"; fi
+        if links test_numbers "$root/examples/ggml/test_numbers.cpp" &&
+            ./test_numbers "$model" gemma/zstd.zt gemma/numbers.f32.zt; then good; else bad "numbers as f32"; fi
     fi
 else
     echo "models: skipped: the quantized model is not there; ZT_FETCH=1 fetches it (253 MB)"

@@ -113,12 +113,12 @@ c_tests_without() {
     done
 }
 
-# same_as_here SHARED_OR_STATIC...: what read.c and write.c print there, with these arguments of the linker, and here is the
-# same. Starts programs with $RUNNER. ${exe-}: how the names of programs end.
+# same_as_here SHARED_OR_STATIC...: what read.c, write.c and blocks.c print there, with these arguments of the linker, and here
+# is the same. Starts programs with $RUNNER. ${exe-}: how the names of programs end.
 same_as_here() {
     # Not in a quick run: what a few bytes decode to takes an emulator minutes.
     find tests/data -type f ${QUICK:+! -name "*-bomb*" ! -name "*-1000-to-1*"} | LC_ALL=C sort >"$OUT/paths"
-    for program in read write; do
+    for program in read write blocks; do
         cc -std=c99 -O1 -Wall -Wextra -pedantic -Iinclude -o "$OUT/$program.here" "tests/platforms/$program.c" \
             "$here_library/libztensor.a" -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc || return 1
         # shellcheck disable=SC2086 # lists of words
@@ -131,6 +131,7 @@ same_as_here() {
         $RUNNER "$OUT/$program${exe-}" . ${scratch:+"$OUT/$scratch"} <"$OUT/paths" >"$OUT/$program.txt" || return 1
         diff "$OUT/$program.here.txt" "$OUT/$program.txt" >"$OUT/$program.diff" ||
             { echo "$program.c prints other lines than here: DIFFER"; head -n 20 "$OUT/$program.diff"; return 1; }
+        [ -s "$OUT/$program.txt" ] || return 1
         ! grep -m 20 DIFFER "$OUT/$program.txt" || return 1 # the ways of reading, in both
     done
 }
