@@ -13,7 +13,7 @@ python=${PYTHON:-python3}
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBYTECODE=1
 
 "$python" "$here/../generate.py" --check
-if ! PYTHONPATH=$out/packages "$python" -c "import numpy, ml_dtypes, pytest, safetensors, setuptools, wheel" 2>/dev/null; then
+if ! PYTHONPATH=$out/packages "$python" -c "import numpy, ml_dtypes, pytest, safetensors, setuptools, wheel, gguf" 2>/dev/null; then
     rm -rf "$out/packages"
     "$python" -m pip install --quiet --no-input --no-compile --retries 1 --only-binary :all: --target "$out/packages" \
         -r "$here/requirements.txt" >"$out/pip.log" 2>&1 ||
