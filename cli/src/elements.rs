@@ -122,6 +122,24 @@ pub fn numbers_of_element(component: &Component<'_>) -> u64 {
     }
 }
 
+/// The dtype of 8 bytes that its numbers are read as: integers that f64 does not hold stay what they are.
+pub fn wide_dtype(component: &Component<'_>) -> Dtype {
+    match component.dtype() {
+        Some(wide @ (Dtype::I64 | Dtype::U64))
+            if component.known_logical().is_none() && !is_quantized(component) =>
+        {
+            wide
+        }
+        _ => Dtype::F64,
+    }
+}
+
+/// The same of all numbers of an object.
+pub fn wide_dtype_of_object(object: &Object<'_>) -> Dtype {
+    let role = if object.format().is_array() { "data" } else { "values" };
+    object.component(role).map_or(Dtype::F64, |component| wide_dtype(&component))
+}
+
 /// Calls `body` with all its numbers, front to back.
 pub fn each_chunk(component: &Component<'_>, body: &mut dyn FnMut(&[f64]) -> Result<()>) -> Result<()> {
     let mut numbers = Vec::new();

@@ -26,14 +26,26 @@ impl Number {
     pub fn is(self, other: Number) -> bool {
         match (self, other) {
             (Number::Float(a), Number::Float(b)) => a == b || a.is_nan() && b.is_nan(),
-            _ => self == other,
+            _ => self.as_integer().is_some() && self.as_integer() == other.as_integer(),
         }
     }
 
     pub fn distance(self, other: Number) -> f64 {
         match (self, other) {
-            (Number::Integer(a), Number::Integer(b)) => a.abs_diff(b) as f64,
-            _ => (self.as_float() - other.as_float()).abs(),
+            (Number::Float(a), Number::Float(b)) => (a - b).abs(),
+            _ => match (self.as_integer(), other.as_integer()) {
+                (Some(a), Some(b)) => a.abs_diff(b) as f64,
+                _ => (self.as_float() - other.as_float()).abs(),
+            },
+        }
+    }
+
+    /// Its value, if that is an integer of 64 bits or a little more.
+    fn as_integer(self) -> Option<i128> {
+        const MOST: f64 = 1e30;
+        match self {
+            Number::Integer(number) => Some(number),
+            Number::Float(number) => (number.fract() == 0.0 && number.abs() < MOST).then_some(number as i128),
         }
     }
 
@@ -75,6 +87,26 @@ pub fn place(mut element: u64, shape: &[u64]) -> Option<Vec<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn integers_and_floats_are_compared_exactly() {
+        use Number::{Float, Integer};
+        let large = 1i128 << 53;
+        for (a, b, distance) in [
+            (Integer(large), Float(large as f64), 0.0),
+            (Integer(large + 1), Float(large as f64), 1.0),
+            (Float(large as f64), Integer(large + 1), 1.0),
+            (Integer(i128::from(u64::MAX)), Float(u64::MAX as f64), 1.0),
+            (Integer(-1), Integer(i128::from(u64::MAX)), 18_446_744_073_709_551_616.0),
+            (Integer(0), Float(-0.0), 0.0),
+            (Integer(2), Float(2.5), 0.5),
+            (Integer(2), Float(1e300), 1e300),
+        ] {
+            assert_eq!((a.is(b), a.distance(b)), (distance == 0.0, distance), "{a:?} {b:?}");
+        }
+        assert!(!Integer(0).is(Float(f64::NAN)) && !Integer(0).is(Float(f64::INFINITY)));
+        assert!(Float(1e300).is(Float(1e300)) && Integer(0).distance(Float(f64::INFINITY)).is_infinite());
+    }
 
     #[test]
     fn places_are_those_of_the_shape() {

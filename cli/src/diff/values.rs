@@ -113,19 +113,6 @@ fn count_of_numbers(component: &Component<'_>) -> Result<(u64, u64)> {
     Ok((component.size()? / width, per_element))
 }
 
-/// The dtype that both are read as: an integer dtype if f64 does not hold their values, else f64.
-fn common_dtype(a: &Component<'_>, b: &Component<'_>) -> Dtype {
-    let is_exact = |component: &Component<'_>| component.known_logical().is_none();
-    match (a.dtype(), b.dtype()) {
-        (Some(a_is @ (Dtype::I64 | Dtype::U64)), Some(b_is))
-            if a_is == b_is && is_exact(a) && is_exact(b) =>
-        {
-            a_is
-        }
-        _ => Dtype::F64,
-    }
-}
-
 /// The differences between the numbers of components with the same count, and the errors.
 pub fn numbers(
     a: &Component<'_>,
@@ -133,14 +120,17 @@ pub fn numbers(
     is_same_type: bool,
     interrupt: &Interrupt,
 ) -> Result<(Option<Values>, Errors)> {
-    let dtype = common_dtype(a, b);
-    let read = |component: &Component<'_>, body: &mut dyn FnMut(&[u8]) -> Result<()>| match dtype {
-        Dtype::F64 => elements::each_number(component, body),
-        _ => component.for_each_decoded(body),
-    };
+    let read =
+        |component: &Component<'_>, body: &mut dyn FnMut(&[u8]) -> Result<()>| match elements::wide_dtype(
+            component,
+        ) {
+            Dtype::F64 => elements::each_number(component, body),
+            _ => component.for_each_decoded(body),
+        };
+    let numbers = [a, b].map(|component| Number::reader(elements::wide_dtype(component)));
     let per_element = elements::numbers_of_element(a);
     let sides: [&Reading<'_>; 2] = [&|body| read(a, body), &|body| read(b, body)];
-    compare_numbers(sides, Number::reader(dtype), is_same_type, per_element, interrupt)
+    compare_numbers(sides, numbers, is_same_type, per_element, interrupt)
 }
 
 /// The same for all numbers of objects with equal shapes, however they are stored. `None` if they cannot be
@@ -159,27 +149,27 @@ pub fn numbers_of_objects(
     }
     let count = a.element_count().unwrap_or(0);
     let per_element = (of_a / WIDTH as u64).checked_div(count).unwrap_or(1);
-    let sides: [&Reading<'_>; 2] = [&|body| a.for_each_number(Dtype::F64, true, body), &|body| {
-        b.for_each_number(Dtype::F64, true, body)
-    }];
-    compare_numbers(sides, Number::reader(Dtype::F64), false, per_element, interrupt).map(Some)
+    let wide = [a, b].map(elements::wide_dtype_of_object);
+    let sides: [&Reading<'_>; 2] =
+        [&|body| a.for_each_number(wide[0], true, body), &|body| b.for_each_number(wide[1], true, body)];
+    compare_numbers(sides, wide.map(Number::reader), false, per_element, interrupt).map(Some)
 }
 
 fn compare_numbers(
     [a, b]: [&Reading<'_>; 2],
-    number: fn([u8; 8]) -> Number,
+    numbers: [fn([u8; 8]) -> Number; 2],
     is_same_type: bool,
     per_element: u64,
     interrupt: &Interrupt,
 ) -> Result<(Option<Values>, Errors)> {
     let (mut differ, mut of, mut first) = (0u64, 0u64, None);
     let (mut errors, mut is_finite) = (Errors::default(), true);
-    let number = |bytes: &[u8]| number(bytes.try_into().unwrap_or_default());
+    let [of_a, of_b] = numbers.map(|number| move |bytes: &[u8]| number(bytes.try_into().unwrap_or_default()));
     pairs::for_each(a, b, &mut |at, a, b| {
         interrupt.check().map_err(|_| stopped())?;
         let begin = at / WIDTH as u64;
         for (index, (a, b)) in a.chunks_exact(WIDTH).zip(b.chunks_exact(WIDTH)).enumerate() {
-            let (x, y) = (number(a), number(b));
+            let (x, y) = (of_a(a), of_b(b));
             let distance = x.distance(y);
             errors.add(x.as_float(), distance);
             if !x.is(y) {

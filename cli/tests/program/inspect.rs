@@ -325,6 +325,26 @@ fn integers_that_no_float_holds_are_compared_as_they_are() {
             "{ran:?}"
         );
     }
+    // Types of every width beside each other, and floats.
+    let large = 1i64 << 53;
+    let numbers: [(Dtype, [[u8; 8]; 2]); 3] = [
+        (Dtype::I64, [large.to_le_bytes(), (large + 1).to_le_bytes()]),
+        (Dtype::U64, [large.to_le_bytes(), (large + 2).to_le_bytes()]),
+        (Dtype::F64, [(large as f64).to_le_bytes(), (large as f64).to_le_bytes()]),
+    ];
+    for (a_is, a) in &numbers {
+        for (b_is, b) in numbers.iter().filter(|(b_is, _)| b_is != a_is) {
+            let a = write_wide(&folder.join("a.safetensors"), *a_is, a);
+            let b = write_wide(&folder.join("b.safetensors"), *b_is, b);
+            let largest = if *a_is != Dtype::I64 && *b_is != Dtype::I64 { 2 } else { 1 };
+            let ran = run(&[&"diff", &a, &b]);
+            let why = format!("1 of 2 numbers differ, at most by {largest}, ");
+            assert!(
+                ran.status == 1 && ran.out.contains(&why) && ran.out.contains("the first at [1]: "),
+                "{ran:?}"
+            );
+        }
+    }
 }
 
 #[test]
