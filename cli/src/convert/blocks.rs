@@ -25,7 +25,12 @@ pub fn decide(choices: &mut [Choice<'_>], input: &Input, given: &Convert, notes:
     for rule in &given.types {
         if let Some(name) = &rule.name {
             let names = std::slice::from_ref(name);
-            rules.push((Chosen::some_of(names, given.meaning, &given.input, &[&input.file])?, rule.to));
+            let chosen = Chosen::some_of(names, given.meaning, &given.input, &[&input.file])?;
+            if !choices.iter().any(|choice| chosen.names(&choice.object)) {
+                let why = format!("--type: every object that matches {name:?} is left out by another option");
+                return Err(Failure::at(&given.input, why));
+            }
+            rules.push((chosen, rule.to));
         }
     }
     for choice in choices {

@@ -194,6 +194,9 @@ fn what_cannot_be_quantized_is_named_and_nothing_is_written() {
     refused(&["--type=q8_0", "--strict"], &["in.zt: ", rows, "without --strict"]);
     refused(&["--type=q8_0", "--type=q4_0"], &["--type gives several types"]);
     refused(&["--type=none=q8_0"], &["no object matches \"none\""]);
+    let why = &["--type: every object that matches \"token_embd.weight\" is left out by another option"];
+    refused(&["--type=token_embd.weight=q8_0", "--exclude=token_embd.*"], why);
+    refused(&["--type=*=q8_0", "--type=token_embd.weight=keep", "--include=blk.*"], why);
     refused(&["--type=q8_0", "--to=safetensors"], &["--type only applies to .zt and .gguf output"]);
     for (option, why) in [("q4_k", "llama-quantize"), ("f16", "not a block type")] {
         let ran = convert(&from, &to, &[&format!("--type={option}")]);
