@@ -3,9 +3,11 @@
 use crate::arguments::{Chosen, Head};
 use crate::elements;
 use crate::failure::{Failure, Outcome};
-use crate::number::{place, Number};
+use crate::notes::Notes;
+use crate::number::{any_in_json, place, Number};
 use crate::output::{Output, Tone};
 use crate::{models, names, text};
+use serde_json::json;
 use ztensor::error::{Cause, Error, Result};
 use ztensor::model::dtype::{Class, Dtype};
 use ztensor::reader::Object;
@@ -18,6 +20,9 @@ pub fn run(arguments: &Head) -> Outcome<()> {
     let file = models::open(path)?;
     let chosen = Chosen::some_of(&arguments.names, arguments.meaning, path, &[&file])?;
     let (mut out, mut failed) = (Output::new(), false);
+    if arguments.json {
+        return write_json(arguments, &mut out, file.objects().filter(|object| chosen.has(object)));
+    }
     for (at, object) in file.objects().filter(|object| chosen.has(object)).enumerate() {
         if at > 0 {
             out.put("\n")?;
@@ -39,6 +44,36 @@ pub fn run(arguments: &Head) -> Outcome<()> {
             }
         }
     }
+    out.flush()?;
+    match failed {
+        true => Err(Failure::Reported),
+        false => Ok(()),
+    }
+}
+
+/// Writes all that can be read; what cannot is reported, and missing.
+fn write_json<'f>(
+    arguments: &Head,
+    out: &mut Output,
+    objects: impl Iterator<Item = Object<'f>>,
+) -> Outcome<()> {
+    let (mut tensors, mut failed) = (Vec::new(), false);
+    for object in objects {
+        match first(&object, arguments.count) {
+            Ok((numbers, per_element)) => tensors.push(json!({
+                "name": names::in_json(object.name_bytes()),
+                "shape": object.shape(),
+                "type": elements::type_of_object(&object),
+                "numbers_per_element": per_element,
+                "numbers": numbers.into_iter().map(any_in_json).collect::<Vec<_>>(),
+            })),
+            Err(why) => {
+                Failure::at(&arguments.file, why).report();
+                failed = true;
+            }
+        }
+    }
+    out.json(&format!("{}\n", Notes::default().with(json!({ "tensors": tensors }))))?;
     out.flush()?;
     match failed {
         true => Err(Failure::Reported),

@@ -73,6 +73,18 @@ impl Number {
     }
 }
 
+/// A number in JSON, which has none that is infinite or NaN: these are texts that Python and JavaScript take for
+/// numbers.
+pub fn any_in_json(number: Number) -> Json {
+    match number {
+        Number::Float(number) if number.is_nan() => json!("NaN"),
+        Number::Float(number) if number.is_infinite() => {
+            json!(if number > 0.0 { "Infinity" } else { "-Infinity" })
+        }
+        other => other.as_json(),
+    }
+}
+
 /// The position of an element in its tensor, outermost dimension first; `None` if the shape does not
 /// determine it.
 pub fn place(mut element: u64, shape: &[u64]) -> Option<Vec<u64>> {

@@ -51,6 +51,9 @@ pub struct Head {
     /// How many numbers to show of each object
     #[arg(long, short = 'n', value_name = "N", default_value_t = 16)]
     pub count: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args)]

@@ -83,8 +83,28 @@ fn head_prints_the_first_numbers_of_any_object_by_rows() {
         sparse.starts_with("csr-c64 [3, 4] sparse_csr\n  [0, 0, 0]         NaN        -inf\n"),
         "{sparse}"
     );
+    let json = json_of(&run(&[&"head", &"--json", &path, &"-n", &"3"]).good());
+    let expected = json!({
+        "tensors": [
+            { "name": "w", "shape": [2, 32], "type": "q8_0", "numbers_per_element": 1, "numbers": [-8.0, -7.5, -7.0] },
+            { "name": "bias", "shape": [2], "type": "f32", "numbers_per_element": 1, "numbers": [1.5, -2.0] },
+        ],
+        "notes": [],
+    });
+    assert_eq!(json, expected);
+    let sparse = data().join("v1.2/py-1.2.3-sparse.zt");
+    let complex = json_of(&run(&[&"head", &"--json", &sparse, &"csr-c64", &"-n2"]).good());
+    assert_eq!(complex["tensors"][0]["numbers"], json!(["NaN", "-Infinity"]));
+    assert_eq!(complex["tensors"][0]["numbers_per_element"], 2);
     // Integers that no f64 holds.
-    let large = run(&[&"head", &data().join("v1.2/py-1.2.3-all-dtypes.zt"), &"i64"]).good();
+    let wide = data().join("v1.2/py-1.2.3-all-dtypes.zt");
+    let json = json_of(&run(&[&"head", &"--json", &wide, &"i64", &"u64"]).good());
+    let texts = run(&[&"head", &wide, &"i64", &"u64"]).good();
+    let numbers =
+        json["tensors"].as_array().unwrap().iter().flat_map(|one| one["numbers"].as_array().unwrap());
+    assert!(numbers.clone().count() > 4 && numbers.clone().any(|one| one.as_u64() > Some(1 << 53)));
+    numbers.for_each(|one| assert!(texts.contains(&one.to_string()), "{one}"));
+    let large = run(&[&"head", &wide, &"i64"]).good();
     assert!(large.starts_with("i64 ") && !large.contains('e'), "{large}");
     let grouped = data().join("v1.2/py-1.2.3-quantized.zt");
     let first = common::names(&grouped).swap_remove(0);
@@ -93,6 +113,9 @@ fn head_prints_the_first_numbers_of_any_object_by_rows() {
         "quantized_group",
         "without the attribute",
     ]);
+    let ran = run(&[&"head", &"--json", &grouped, &first]);
+    assert_eq!((ran.status, &json_of(&ran.out)["tensors"]), (1, &json!([])));
+    assert!(ran.err.contains("quantized_group"), "{ran:?}");
 }
 
 #[test]

@@ -75,6 +75,14 @@ fn statistics_are_as_their_schema_says() {
     assert!(made > 200, "{made}");
 }
 
+#[test]
+fn first_numbers_are_as_their_schema_says() {
+    let schema = Schema::of("head");
+    let made: usize =
+        files().iter().map(|file| schema.holds(&printed(&[&"head", &"--json", &"-n3", file]))).sum();
+    assert!(made > 200, "{made}");
+}
+
 /// Each file beside the one before it, which are often of the same names.
 #[test]
 fn differences_are_as_their_schema_says() {
