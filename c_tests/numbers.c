@@ -8,7 +8,7 @@
 
 #define LARGEST (1u << 14)
 
-static unsigned long arrays, blocks, sparse, groups, refused_formats, refused_types, conversions, mismatches;
+static unsigned long arrays, blocks, sparse, groups, weights, refused_formats, refused_types, conversions, mismatches;
 static unsigned char as[LARGEST + 64], plain[LARGEST];
 
 /* The memory from `end` on has its old contents. */
@@ -232,6 +232,7 @@ static void one_dtype(const zt_file *file, const zt_object *object, zt_dtype to)
     blocks += format == ZT_FORMAT_BLOCKS;
     sparse += is_sparse;
     groups += format == ZT_FORMAT_OTHER;
+    weights += format == ZT_FORMAT_QUANTIZED_GROUP;
     CHECK_U64(written, size);
     if (is_dense && to == zt_component_dtype(data) && to != ZT_DTYPE_BOOL && zt_dtype_size(to) * count == zt_component_size(data) &&
         (type == ZT_TYPE_NONE || count != zt_object_element_count(object))) {
@@ -256,10 +257,13 @@ static void one_dtype(const zt_file *file, const zt_object *object, zt_dtype to)
 static void one_file(const char *path)
 {
     zt_file *file = NULL;
+    zt_open_options options;
     zt_object_info info;
     size_t i, filled;
     zt_dtype to;
-    if (zt_open(path, NULL, &file) != ZT_OK)
+    INIT(options);
+    options.combine_quantized = 1; /* the weights of checkpoints are objects, too */
+    if (zt_open(path, &options, &file) != ZT_OK)
         return;
     for (i = 0; i < zt_object_count(file) && i < 40; i++) {
         const zt_object *object = zt_object_at(file, i);
@@ -533,7 +537,7 @@ int main(void)
     blocks_of_a_big_endian_file();
     more_than_a_slot();
     one_folder(data_path(""));
-    CHECK(arrays > 1000 && blocks > 300 && sparse > 300 && groups > 10 && refused_formats > 1000 && refused_types > 100 && conversions > 10000);
+    CHECK(arrays > 1000 && blocks > 300 && sparse > 300 && groups > 10 && weights > 80 && refused_formats > 1000 && refused_types > 100 && conversions > 10000);
     CHECK(mismatches > 3 && mismatches < 100);
     return check_done("numbers");
 }
