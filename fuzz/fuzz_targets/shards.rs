@@ -4,38 +4,11 @@
 #![no_main]
 
 use arbitrary::Unstructured;
-use std::ffi::OsStr;
 use std::path::Path;
-use ztensor::error::{Cause, Error, Result};
-use ztensor::reader::{File, OpenOptions, Opened, Store, VerifyOptions, VerifyReport};
+use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 use ztensor_fuzz::container_2::{self, SHARDS};
-use ztensor_fuzz::memory::ReadOnly;
+use ztensor_fuzz::memory::Files;
 use ztensor_fuzz::read::{self, check_error};
-
-/// Files by their names.
-struct Files(Vec<(String, Vec<u8>)>);
-
-impl Files {
-    fn bytes(&self, name: &str) -> Option<&[u8]> {
-        self.0.iter().find(|(other, _)| other == name).map(|(_, bytes)| &bytes[..])
-    }
-}
-
-impl Store for Files {
-    fn for_each_name(&self, _: &Path, _: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn open(&self, path: &Path) -> Result<Opened> {
-        let bytes = path.to_str().and_then(|name| self.bytes(name));
-        let bytes = bytes.ok_or_else(|| Error::new(Cause::NoFile, format_args!("it is not there")))?;
-        Ok(Opened { source: Box::new(ReadOnly(bytes.to_vec())), label: None, path: Vec::new(), modified: 0 })
-    }
-
-    fn threads(&self, _: usize) -> usize {
-        1
-    }
-}
 
 /// A shard, and whether it is as its entry says.
 fn shard(u: &mut Unstructured<'_>, size: u64) -> arbitrary::Result<(Option<Vec<u8>>, bool)> {

@@ -1,10 +1,39 @@
 //! Sources and sinks in memory.
 
+use std::ffi::OsStr;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use ztensor::error::{Cause, Error, Result};
+use ztensor::reader::{Opened, Store};
 use ztensor::sink::ByteSink;
 use ztensor::source::{ByteSource, PageCache};
+
+/// Files by their names.
+pub struct Files(pub Vec<(String, Vec<u8>)>);
+
+impl Files {
+    /// The bytes of a file.
+    pub fn bytes(&self, name: &str) -> Option<&[u8]> {
+        self.0.iter().find(|(other, _)| other == name).map(|(_, bytes)| &bytes[..])
+    }
+}
+
+impl Store for Files {
+    fn for_each_name(&self, _: &Path, _: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn open(&self, path: &Path) -> Result<Opened> {
+        let bytes = path.to_str().and_then(|name| self.bytes(name));
+        let bytes = bytes.ok_or_else(|| Error::new(Cause::NoFile, format_args!("it is not there")))?;
+        Ok(Opened { source: Box::new(ReadOnly(bytes.to_vec())), label: None, path: Vec::new(), modified: 0 })
+    }
+
+    fn threads(&self, _: usize) -> usize {
+        1
+    }
+}
 
 /// A source that lends nothing. The library must never ask it for bytes that it does not have.
 pub struct ReadOnly(pub Vec<u8>);
