@@ -1,12 +1,11 @@
 """Quantized weights that the tools of the field make themselves, and the float32 numbers that they decode them to:
 
     packages.py check [SEED...]     the formulas against the tools, bit for bit; ends with "packages: N passed, M failed"
-    packages.py record              writes tests/data/checkpoints from them
+    packages.py record              writes tests/data/checkpoints-by-tools from them
 
 Needs what requirements.txt names, and PyTorch; run.sh says how they come.
 """
 
-import importlib.machinery
 import json
 import os
 import sys
@@ -19,18 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import formulas  # noqa: E402
 from cases import compressed, fp8_config, gptq_config, hugging_face, mlx_config, scheme  # noqa: E402
-from run import DATA, Checks, difference, digest, same  # noqa: E402
+from run import DATA, ENTRIES, Checks, difference, digest, same  # noqa: E402
 from tensors import Tensor, read, tensor, write_model  # noqa: E402
-
-
-def only(name, folder):
-    """A package without what its __init__ imports."""
-    spec = importlib.machinery.PathFinder.find_spec(name)
-    if spec is None:
-        raise ImportError(f"there is no {name}")
-    made = types.ModuleType(name)
-    made.__path__ = [os.path.join(path, *folder) for path in spec.submodule_search_locations]
-    sys.modules[name] = made
 
 
 def taken(one):
@@ -86,7 +75,7 @@ def compressed_tensors(seed):
     for bits in range(2, 9):
         for symmetric in (True, False):
             said = scheme(bits, 32, symmetric=symmetric)
-            made = Made(f"tool-packed-{bits}{'' if symmetric else '-asymmetric'}", **compressed("pack-quantized", said))
+            made = Made(f"packed-{bits}{'' if symmetric else '-asymmetric'}", **compressed("pack-quantized", said))
             for x, (rows, columns, group) in {"a": (9, 64, 32), "b": (5, 96, 32)}.items():
                 w = weight_of(seed + bits, rows, columns)
                 args, of = made_of(said, w)
@@ -100,7 +89,7 @@ def compressed_tensors(seed):
             yield made
     for symmetric in (True, False):
         said = scheme(8, symmetric=symmetric)
-        made = Made(f"tool-int8{'' if symmetric else '-asymmetric'}", **compressed("int-quantized", said))
+        made = Made(f"int8{'' if symmetric else '-asymmetric'}", **compressed("int-quantized", said))
         w = weight_of(seed, 7, 30)
         args, of = made_of(said, w)
         scale, zero = scaled(w, None, args)
@@ -111,7 +100,7 @@ def compressed_tensors(seed):
         made.add("a.weight", {role: (f"a.{key}", packed[key]) for role, key in roles.items()}, "int8", [], numbers)
         yield made
     said = scheme(8, kind="float")
-    made = Made("tool-fp8-by-row", **compressed("float-quantized", said))
+    made = Made("fp8-by-row", **compressed("float-quantized", said))
     w = weight_of(seed, 7, 30)
     args, of = made_of(said, w)
     state = {"weight": w, "weight_scale": scaled(w, None, args)[0].float()}
@@ -122,7 +111,7 @@ def compressed_tensors(seed):
     yield made
     # The tool computes nvfp4 in bfloat16; its own dequantize is given float32 here.
     said = scheme(4, 16, "float", strategy="tensor_group")
-    made = Made("tool-ct-nvfp4", **compressed("nvfp4-pack-quantized", said))
+    made = Made("ct-nvfp4", **compressed("nvfp4-pack-quantized", said))
     w = weight_of(seed, 6, 64)
     args, of = made_of(said, w)
     whole = helpers.generate_gparam(w.amin().reshape(1), w.amax().reshape(1))
@@ -136,7 +125,7 @@ def compressed_tensors(seed):
              "nvfp4_divided", [], numbers)
     yield made
     said = scheme(4, 32, "float")
-    made = Made("tool-ct-mxfp4", **compressed("mxfp4-pack-quantized", said))
+    made = Made("ct-mxfp4", **compressed("mxfp4-pack-quantized", said))
     w = weight_of(seed, 6, 96)
     args, of = made_of(said, w)
     scale = torch.exp2(torch.floor(torch.log2(w.reshape(6, 3, 32).abs().amax(-1))) - 2)
@@ -154,7 +143,7 @@ def transformers(seed):
 
     draw = torch.Generator().manual_seed(seed)
     decoder = Fp8Dequantize(None)
-    made = Made("tool-fp8-blocks", **fp8_config(weight_block_size=[16, 24]))
+    made = Made("fp8-blocks", **fp8_config(weight_block_size=[16, 24]))
     for x, dtype in {"a": torch.float32, "b": torch.bfloat16, "c": torch.float8_e8m0fnu}.items():
         w = (torch.randn(48, 72, generator=draw) * 20).to(torch.float8_e4m3fn)
         s = (torch.rand(3, 3, generator=draw) * 0.01 + 0.001).to(dtype)
@@ -166,7 +155,7 @@ def transformers(seed):
     made.add("e.weight", {"weight": ("e.weight", packed), "scale": ("e.scale", s)}, "fp4_e8m0", [],
              decoder._dequantize_one(packed, s, torch.float32))
     yield made
-    made = Made("tool-mxfp4-experts", **hugging_face(quant_method="mxfp4"))
+    made = Made("mxfp4-experts", **hugging_face(quant_method="mxfp4"))
     blocks = torch.randint(0, 256, (2, 5, 3, 16), generator=draw, dtype=torch.uint8)
     scales = torch.randint(100, 140, (2, 5, 3), generator=draw, dtype=torch.uint8)
     numbers = convert_moe_packed_tensors(blocks, scales, dtype=torch.float32).transpose(1, 2)
@@ -181,7 +170,7 @@ def bitsandbytes(seed):
     import torch
 
     for kind in ("nf4", "fp4"):
-        made = Made(f"tool-bnb-{kind}", **hugging_face(quant_method="bitsandbytes", load_in_4bit=True, bnb_4bit_quant_type=kind))
+        made = Made(f"bnb-{kind}", **hugging_face(quant_method="bitsandbytes", load_in_4bit=True, bnb_4bit_quant_type=kind))
         for at, (rows, columns, block, nested) in enumerate(
                 [(6, 40, 64, False), (8, 64, 64, True), (5, 7, 64, False), (3, 50, 128, True), (40, 420, 64, True)]):
             x = f"m.{at}"
@@ -198,7 +187,7 @@ def bitsandbytes(seed):
                 parts[roles.get(key, "state")] = (f"{x}.weight.{key}", one)
             made.add(f"{x}.weight", parts, "bnb4", [], numbers)
         yield made
-    made = Made("tool-bnb-int8", **hugging_face(quant_method="bitsandbytes", load_in_8bit=True))
+    made = Made("bnb-int8", **hugging_face(quant_method="bitsandbytes", load_in_8bit=True))
     w = weight_of(seed, 7, 30)
     q, scb, _ = F.int8_vectorwise_quant(w.half())
     made.add("a.weight", {"weight": ("a.weight", q), "SCB": ("a.SCB", scb)}, "bnb8", [], F.int8_vectorwise_dequant(q, scb))
@@ -206,13 +195,13 @@ def bitsandbytes(seed):
 
 
 def auto_awq(seed):
-    for name, folder in (("awq", []), ("awq.modules", []), ("awq.modules.linear", [])):
+    for name in ("awq", "awq.modules", "awq.modules.linear", "awq.utils"):
         only_of(name)
     import torch
     from awq.modules.linear.gemm import WQLinear_GEMM
     from awq.utils.packing_utils import dequantize_gemm
 
-    made = Made("tool-awq", **hugging_face(quant_method="awq", bits=4, group_size=32, version="gemm", zero_point=True))
+    made = Made("awq", **hugging_face(quant_method="awq", bits=4, group_size=32, version="gemm", zero_point=True))
     for x, (rows, columns) in {"a": (32, 64), "b": (64, 96)}.items():
         linear = torch.nn.Linear(columns, rows, bias=False)
         w = weight_of(seed, rows, columns)
@@ -246,7 +235,7 @@ def auto_gptq(seed):
 
     for bits in (2, 3, 4, 8):
         for order in (False, True):
-            made = Made(f"tool-gptq-{bits}{'-order' * order}", **gptq_config(bits, 32, order=order))
+            made = Made(f"gptq-{bits}{'-order' * order}", **gptq_config(bits, 32, order=order))
             rows, columns = 32, 64
             # qlinear_cuda has groups by index, for each bits but 3 of AutoGPTQ's 0.7.
             layer = (newer if order else old).QuantLinear(bits, 32, columns, rows, False, weight_dtype=torch.float16)
@@ -289,7 +278,7 @@ def mlx(seed):
         return mx.array(np.random.default_rng(seed).standard_normal((rows, columns)).astype("f4") * 0.1)
 
     for bits in (2, 3, 4, 5, 6, 8):
-        made = Made(f"tool-mlx-{bits}", **mlx_config(bits, 32, **{"b": {"group_size": 64, "bits": bits}}))
+        made = Made(f"mlx-{bits}", **mlx_config(bits, 32, **{"b": {"group_size": 64, "bits": bits}}))
         for x, (rows, columns, group) in {"a": (5, 96, 32), "b": (3, 128, 64)}.items():
             w, s, b = mx.quantize(weight(rows, columns), group_size=group, bits=bits)
             numbers = np.array(mx.dequantize(w, s, b, group_size=group, bits=bits))
@@ -297,7 +286,7 @@ def mlx(seed):
                      "mlx_affine", [bits, group], numbers)
         yield made
     for mode, bits, group in (("mxfp4", 4, 32), ("mxfp8", 8, 32), ("nvfp4", 4, 16)):
-        made = Made(f"tool-mlx-{mode}", **mlx_config(bits, group, mode=mode))
+        made = Made(f"mlx-{mode}", **mlx_config(bits, group, mode=mode))
         w, s = mx.quantize(weight(5, 96), group_size=group, bits=bits, mode=mode)[:2]
         numbers = np.array(mx.dequantize(w, s, group_size=group, bits=bits, mode=mode, dtype=mx.float32))
         made.add("a.weight", {"weight": ("a.weight", stored(w)), "scales": ("a.scales", stored(s))}, "mlx_floats", [mode], numbers)
@@ -311,7 +300,7 @@ def hqq(seed):
     for bits in (1, 2, 3, 4, 8):
         for axis in (1, 0):
             config = {"weight_quant_params": {"nbits": bits, "group_size": 32, "axis": axis}}
-            made = Made(f"tool-hqq-{bits}-axis-{axis}", **hugging_face(quant_method="hqq", quant_config=config))
+            made = Made(f"hqq-{bits}-axis-{axis}", **hugging_face(quant_method="hqq", quant_config=config))
             for x, (rows, columns) in {"a": (8, 64), "b": (12, 64)}.items():
                 linear = torch.nn.Linear(columns, rows, bias=False)
                 linear.weight.data = weight_of(seed + bits, rows, columns)
@@ -334,9 +323,10 @@ def formula_numbers(made, weight):
 
 
 def record(made, want):
-    write_model(str(DATA / made.name), made.tensors, made.configs)
-    assert read(DATA / made.name / "model.safetensors").keys() == made.tensors.keys()
-    want[made.name] = {weight: {"shape": list(numbers.shape), "f32": digest(numbers), "formula": made.entries[weight][0],
+    name = f"{ENTRIES.parent.name}/{made.name}"
+    write_model(str(DATA / name), made.tensors, made.configs)
+    assert read(DATA / name / "model.safetensors").keys() == made.tensors.keys()
+    want[name] = {weight: {"shape": list(numbers.shape), "f32": digest(numbers), "formula": made.entries[weight][0],
                                 "settings": made.entries[weight][1], "parts": made.entries[weight][2]}
                        for weight, numbers in made.numbers.items()}
 
@@ -345,7 +335,7 @@ def main():
     if sys.argv[1:2] not in (["check"], ["record"]):
         sys.exit(__doc__)
     checks, is_record = Checks(), sys.argv[1] == "record"
-    want = json.loads((DATA / "want.json").read_text())
+    want = json.loads(ENTRIES.read_text())
     for seed in [int(seed) for seed in sys.argv[2:]] or [1]:
         for tool in TOOLS:
             def all_of():
@@ -357,7 +347,7 @@ def main():
                         record(made, want)
             checks.run(f"{tool.__name__}, seed {seed}", all_of)
     if is_record:
-        (DATA / "want.json").write_text(json.dumps(want, indent=1) + "\n")
+        ENTRIES.write_text(json.dumps(want) + "\n")
     print(f"packages: {checks.passed} passed, {checks.failed} failed")
     sys.exit(checks.failed > 0)
 

@@ -22,7 +22,9 @@ import cases  # noqa: E402
 import formulas  # noqa: E402
 from tensors import numbers, read, rounded, write_model  # noqa: E402
 
-DATA = Path(__file__).resolve().parents[2] / "data/checkpoints"
+DATA = Path(__file__).resolve().parents[2] / "data"
+# What tools made, and by which formula and from which parts each weight has the numbers of this digest.
+ENTRIES = DATA / "checkpoints-by-tools/formulas.json"
 
 
 class Checks:
@@ -174,10 +176,8 @@ def by_formula(tensors, entry):
 
 
 def stored_models():
-    """What tools made: the folder, its tensors, and want.json's entries."""
-    with open(DATA / "want.json") as given:
-        want = json.load(given)
-    for name, entries in want.items():
+    """The models in tests/data: name, folder, tensors, and the entries of their weights."""
+    for name, entries in json.loads(ENTRIES.read_text()).items():
         yield name, DATA / name, read(DATA / name / "model.safetensors"), entries
 
 
@@ -217,7 +217,7 @@ def main():
     if sys.argv[1] != "--oracle":
         sys.path.insert(0, sys.argv[1])
         import libztensor as library
-        path = str(next(DATA.glob("*/model.safetensors")))
+        path = str(next(DATA.glob("checkpoints/*/model.safetensors")))
         try:
             library.File(path, combine=True).close()
         except TypeError as error:
