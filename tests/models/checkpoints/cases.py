@@ -259,7 +259,7 @@ def mixed(seed):
         model.plain("embed.weight", "BF16", (10, 6))
         model.shards = 2 + turn
         yield model
-    # As zt takes them without their names' dots: nothing quantized at all, in spite of its config.
+    # Nothing is quantized, in spite of the config.
     model = Model("nothing-quantized", seed, **compressed("pack-quantized", scheme(4, 32)))
     model.tensors["a.weight"] = tensor("F32", model.rng.standard_normal((4, 4)))
     model.tensors["a.input_scale"] = model.scales("F32", ())
