@@ -183,7 +183,7 @@ mod tests {
         writer.write_dense(&DenseSpec::new("c", Dtype::U8, &[4], b"abcd")).unwrap();
         if cfg!(any(unix, windows)) {
             let error = writer.finish().map_err(|e| writer.abort(e)).unwrap_err();
-            assert!(error.message().contains("another file was put in its place"), "{error}");
+            assert!(error.message().contains("another file replaced it meanwhile"), "{error}");
         }
         drop(writer);
         assert!(std::fs::read(&path).unwrap() == after);

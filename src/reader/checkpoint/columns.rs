@@ -50,6 +50,12 @@ pub fn describe_gptq(found: &Found<'_>, config: &Config) -> Result<Description> 
             }
         });
     }
+    if config.is_marlin {
+        return Err(fail!(
+            Unsupported,
+            "config.json says is_marlin_format, whose order belongs to a GPU's kernel"
+        ));
+    }
     let offset = match config.checkpoint_format.as_deref() {
         None | Some("gptq") => 1,
         Some("gptq_v2") => 0,

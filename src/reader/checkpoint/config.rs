@@ -27,6 +27,8 @@ pub struct Config {
     pub group_size: Option<i64>,
     pub checkpoint_format: Option<String>,
     pub version: Option<String>,
+    /// The codes are in the order of a GPU's kernel.
+    pub is_marlin: bool,
     /// Rows and columns that have a scale in common.
     pub block: Option<[u64; 2]>,
     /// The forms of weights that compressed-tensors lists, each once.
@@ -99,6 +101,7 @@ impl Config {
         self.group_size = map.get("group_size").and_then(Value::as_i64);
         self.checkpoint_format = text(map, "checkpoint_format")?;
         self.version = text(map, "version")?;
+        self.is_marlin = matches!(map.get("is_marlin_format").map(Value::kind), Some(Kind::Bool(true)));
         self.block = map.get("weight_block_size").and_then(numbers);
         self.take_forms(map)
     }

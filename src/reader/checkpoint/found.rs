@@ -206,6 +206,9 @@ impl<'f> Tensor<'f> {
             return Err(self.wrong(format_args!("it is {name} of shape {shape:?}, not at most {N} integers")));
         }
         crate::model::structure::each_index(dtype, &bytes, 0, |number, at| {
+            if number == u64::MAX {
+                return Err(self.wrong(format_args!("it has a negative element")));
+            }
             let place = usize::try_from(at).ok().and_then(|at| numbers.get_mut(at));
             place.into_iter().for_each(|place| *place = Some(number));
             Ok(())

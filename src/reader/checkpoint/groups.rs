@@ -159,9 +159,23 @@ impl<'f> Finder<'f> {
         }
         for at_scheme in 0..self.schemes.len() {
             let Some((scheme, _)) = self.scheme(at_scheme) else { continue };
-            for part in scheme.parts.iter().filter(|part| part.is_sure) {
+            let is_said = (scheme.is_said)(self.config);
+            for part in scheme.parts {
                 let Some(module) = before(name, part.suffix) else { continue };
+                // Another name may be of a tensor by itself. Without codes, and where the configuration says that
+                // there are such weights, it is not.
+                let codes = scheme.parts.first().filter(|codes| codes.suffix != part.suffix);
+                let lacks_codes = match codes.filter(|_| !part.is_sure && is_said) {
+                    Some(codes) => self.position(module, codes.suffix, at)?.is_none(),
+                    None => false,
+                };
+                if !part.is_sure && !lacks_codes {
+                    continue;
+                }
                 let tensors = self.siblings(scheme, module, at)?;
+                if lacks_codes {
+                    return self.add(scheme, module, &tensors, at);
+                }
                 if (scheme.is_it)(&self.found(scheme, module, &tensors)) {
                     return self.add(scheme, module, &tensors, at);
                 }
@@ -225,6 +239,13 @@ impl<'f> Finder<'f> {
         let of_weight = self.position(module, scheme.weight, at)?;
         if of_weight.is_some_and(|at| !tensors.contains(&u32::try_from(at).ok())) {
             return Ok(());
+        }
+        // And so is the one that has another tensor of this module.
+        for part in scheme.parts {
+            let found = self.position(module, part.suffix, at)?;
+            if found.is_some_and(|at| self.is_taken.get(at) == Some(&true)) {
+                return Ok(());
+            }
         }
         let description = match self.describe(scheme, module, tensors) {
             Err(e) if !is_of_file(&e) => return Err(e),

@@ -31,10 +31,31 @@ pub fn describe(found: &Found<'_>, _: &Config) -> Result<Description> {
     if axis > 1 {
         return Err(fail!(Unsupported, "its axis is {axis}, and 0 and 1 can be read"));
     }
+    let codes = found.required("packed_weight")?;
+    let count = rows.checked_mul(columns).filter(|count| count.checked_rem(group) == Some(0));
+    let Some(groups) = count.and_then(|count| count.checked_div(group)) else {
+        return Err(stated.wrong(format_args!("[{rows}, {columns}] is not cut into groups of {group}")));
+    };
+    let [height, width] = if axis == 1 { [groups, group] } else { [group, groups] };
+    let wanted = [height.div_ceil(codes_of_unit(bits).1), width];
+    if codes.shape() != wanted {
+        let shape = codes.shape();
+        return Err(codes.wrong(format_args!(
+            "its shape is {shape:?}, but {bits} bits in groups of {group} take {wanted:?}"
+        )));
+    }
     let mut described = Description::of(&[rows, columns])?;
     described.number("bits", bits)?.number("group_size", group)?;
     described.number("axis", axis)?.text("packing", packing)?;
     Ok(described)
+}
+
+/// Bytes of a unit, and how many codes are in it.
+fn codes_of_unit(bits: u64) -> (u64, u64) {
+    match bits {
+        3 => (4, 10),
+        bits => (1, 8u64.checked_div(bits).unwrap_or(1).max(1)),
+    }
 }
 
 pub fn plan(object: &Object<'_>) -> Result<Plan> {
@@ -48,8 +69,7 @@ pub fn plan(object: &Object<'_>) -> Result<Plan> {
             "its {count} elements are not cut into groups of {group}"
         ));
     };
-    let (unit, of_unit) =
-        if bits == 3 { (4, 10) } else { (1, 8u64.checked_div(u64::from(bits)).unwrap_or(1)) };
+    let (unit, of_unit) = codes_of_unit(u64::from(bits));
     object.expect_type(
         "packed_weight",
         if unit == 4 {

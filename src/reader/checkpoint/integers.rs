@@ -93,21 +93,39 @@ pub fn describe_packed(found: &Found<'_>, config: &Config) -> Result<Description
     }
     let (form, order) = form_of(config, &codes, columns, words)?;
     let scales = found.required("scales")?;
-    let count = scales.count();
-    let whole = steps(count, rows, columns, None).is_some();
-    // A group that divides the columns follows from the scales, too.
-    let of_scales = || scales.matrix().ok().filter(|[of, _]| *of == rows).map(|[_, groups]| groups);
-    let by_scales = || {
-        let groups = of_scales()?;
-        columns.checked_div(groups).filter(|group| group.checked_mul(groups) == Some(columns))
+    let groups_of = |group: u64| columns.div_ceil(group.max(1));
+    let group = match *scales.shape() {
+        [] | [1] => columns,
+        [of, 1] if of == rows => columns,
+        [of, groups] if of == rows => {
+            // Without a size that fits, a group that divides the columns follows from the scales.
+            let stated = form.group_size.filter(|group| groups_of(*group) == groups);
+            let divided =
+                columns.checked_div(groups).filter(|group| group.checked_mul(groups) == Some(columns));
+            stated.or(divided).ok_or_else(|| {
+                scales.wrong(format_args!("{groups} scales of a row do not divide its {columns} columns"))
+            })?
+        }
+        _ => {
+            let shape = scales.shape();
+            return Err(scales
+                .wrong(format_args!("its shape {shape:?} does not fit {rows} rows of {columns} columns")));
+        }
     };
-    let stated = form.group_size.filter(|group| steps(count, rows, columns, Some(*group)).is_some());
-    let group = stated.or_else(by_scales).unwrap_or(columns);
-    if !whole && steps(count, rows, columns, Some(group)).is_none() {
-        let shape = scales.shape();
-        return Err(
-            scales.wrong(format_args!("its shape {shape:?} does not fit {rows} rows of {columns} columns"))
-        );
+    if let Some(zeros) = found.tensor("zeros") {
+        let per = 32u64.checked_div(form.bits).unwrap_or(1).max(1);
+        let words = if order == Order::Low {
+            rows.saturating_mul(form.bits).div_ceil(32)
+        } else {
+            rows.div_ceil(per)
+        };
+        let wanted = [words, groups_of(group)];
+        if zeros.shape() != wanted {
+            let shape = zeros.shape();
+            return Err(
+                zeros.wrong(format_args!("its shape is {shape:?}, but {rows} rows have zeros of {wanted:?}"))
+            );
+        }
     }
     if !form.is_symmetric {
         found.required("zeros")?;

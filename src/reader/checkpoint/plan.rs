@@ -188,8 +188,8 @@ pub fn steps(count: u64, rows: u64, columns: u64, group: Option<u64>) -> Option<
             let is_it = rows.checked_mul(groups) == Some(count);
             is_it.then_some(Steps { rows: 1, columns: group, row_step: groups, column_step: 1 })
         }
-        None if count == 1 => Some(whole),
         None if count == rows => Some(Steps { rows: 1, row_step: 1, ..whole }),
+        None if count == 1 => Some(whole),
         None => None,
     }
 }
