@@ -113,7 +113,7 @@ fn a_refusal_names_the_rule_the_part_and_the_tensor() {
     let (first, nested) = ("m-00001-of-00003.gguf", "model/model.safetensors.index.json");
     let cases: [(&str, &str, Option<Rule>, &[&str]); 13] = [
         ("hf-missing-shard", index, None, &["model-0000"]),
-        ("hf-tensor-absent", index, Some(Rule::IndexTensor), &["tensor \"", "which has no such tensor"]),
+        ("hf-tensor-absent", index, Some(Rule::IndexTensor), &["tensor \"", "which does not have it"]),
         ("hf-tensor-in-wrong-shard", index, Some(Rule::IndexTensor), &["tensor \"", ".safetensors"]),
         ("hf-path-dotdot", nested, Some(Rule::IndexPath), &["tensor \"", "leads out of the folder"]),
         ("hf-path-absolute", nested, Some(Rule::IndexPath), &["is absolute"]),

@@ -213,7 +213,7 @@ fn canonical_form_refuses_what_it_has_not() {
             w.data(b"x")?;
             w.end()
         },
-        "give them in one call",
+        "give the bytes in one call",
     );
     for (options, why) in [
         (WriterOptions { version: Version::V1_2, digest: None, ..canonical() }, "a canonical form"),

@@ -129,7 +129,7 @@ impl<'a> Job<'a> {
         self.arguments.dtype.is_some() || self.choices.iter().any(|choice| choice.blocks.is_some())
     }
 
-    /// The origin of the file, or the file's own, if it is of this `container`.
+    /// The origin of the file, or the file's own, if that is a `container`.
     pub fn origin(&self, container: &str) -> Outcome<Option<OwnedValue>> {
         let origin = self.file().origin().map_err(|e| self.input.failure(e))?;
         Ok(origin.filter(|origin| origin.get().get("container").is_some_and(|name| name.is_text(container))))

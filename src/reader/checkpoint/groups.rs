@@ -100,6 +100,10 @@ pub fn find(file: &File, config: &Config) -> Result<Groups> {
     for at in 0..count {
         finder.look_by_name(at)?;
     }
+    let is_said = finder.schemes.iter().any(|scheme| (scheme.is_said)(config));
+    for at in (0..count).filter(|_| is_said) {
+        finder.look_by_scales(at)?;
+    }
     Ok(finder.groups)
 }
 
@@ -159,26 +163,31 @@ impl<'f> Finder<'f> {
         }
         for at_scheme in 0..self.schemes.len() {
             let Some((scheme, _)) = self.scheme(at_scheme) else { continue };
-            let is_said = (scheme.is_said)(self.config);
-            for part in scheme.parts {
+            for part in scheme.parts.iter().filter(|part| part.is_sure) {
                 let Some(module) = before(name, part.suffix) else { continue };
-                // Another name may be of a tensor by itself. Without codes, and where the configuration says that
-                // there are such weights, it is not.
-                let codes = scheme.parts.first().filter(|codes| codes.suffix != part.suffix);
-                let lacks_codes = match codes.filter(|_| !part.is_sure && is_said) {
-                    Some(codes) => self.position(module, codes.suffix, at)?.is_none(),
-                    None => false,
-                };
-                if !part.is_sure && !lacks_codes {
-                    continue;
-                }
                 let tensors = self.siblings(scheme, module, at)?;
-                if lacks_codes {
-                    return self.add(scheme, module, &tensors, at);
-                }
                 if (scheme.is_it)(&self.found(scheme, module, &tensors)) {
                     return self.add(scheme, module, &tensors, at);
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for the weight of scales that have no codes. Their name may be of a tensor by itself, but not where
+    /// the configuration says that there are such weights.
+    fn look_by_scales(&mut self, at: usize) -> Result<()> {
+        let Some(object) = self.tensor(at) else { return Ok(()) };
+        let Some(data) = object.components().next() else { return Ok(()) };
+        let (name, dtype, logical) = (object.name_bytes(), data.dtype(), data.known_logical());
+        for at_scheme in 0..self.schemes.len() {
+            let Some((scheme, codes)) = self.scheme(at_scheme) else { continue };
+            let scales = scheme.parts.iter().find(|part| part.role == "scales");
+            let Some(module) = scales.and_then(|scales| before(name, scales.suffix)) else { continue };
+            let is_possible = (scheme.is_said)(self.config) && (scheme.scales)(dtype, logical);
+            if is_possible && self.position(module, codes.suffix, at)?.is_none() {
+                let tensors = self.siblings(scheme, module, at)?;
+                return self.add(scheme, module, &tensors, at);
             }
         }
         Ok(())

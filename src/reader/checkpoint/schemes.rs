@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::found::{Description, Found, Part};
-use super::plan::Plan;
+use super::plan::{is_float, Plan};
 use super::{bitsandbytes, columns, fp4, fp8, hqq, integers, mlx};
 use crate::error::Result;
 use crate::model::dtype::{Dtype, Logical};
@@ -18,6 +18,8 @@ pub struct Scheme {
     pub parts: &'static [Part],
     /// Which type the codes have.
     pub codes: fn(Option<Dtype>, Option<Logical>) -> bool,
+    /// Which type its scales can have.
+    pub scales: fn(Option<Dtype>, Option<Logical>) -> bool,
     /// Whether these tensors show, even if some are missing, that they are of this scheme.
     pub is_it: fn(&Found<'_>) -> bool,
     /// Whether the configuration allows it.
@@ -45,6 +47,7 @@ pub static SCHEMES: [Scheme; 18] = [
         weight: ".weight",
         parts: &[part(".weight", "packed_weight"), sure(".weight_scale_inv", "scales")],
         codes: is_float8,
+        scales: is_float,
         is_it: has_scales,
         may_be: |_| true,
         is_said: |config| config.method == "fp8" && config.block.is_some(),
@@ -56,6 +59,7 @@ pub static SCHEMES: [Scheme; 18] = [
         weight: ".weight",
         parts: &[part(".weight", "packed_weight"), part(".scale", "scales")],
         codes: is_float8,
+        scales: is_float,
         is_it: has_scales,
         may_be: |_| true,
         is_said: |config| config.method == "fp8",
@@ -69,6 +73,7 @@ pub static SCHEMES: [Scheme; 18] = [
         codes: |dtype, logical| {
             logical == Some(Logical::F4E2m1) || (dtype, logical) == (Some(Dtype::I8), None)
         },
+        scales: is_float,
         is_it: |found| has_scales_of(found, Logical::F8E8m0),
         may_be: |_| true,
         is_said: |config| config.method == "fp8",
@@ -80,6 +85,7 @@ pub static SCHEMES: [Scheme; 18] = [
         weight: ".weight",
         parts: &[part(".weight", "packed_weight"), part(".weight_scale", "scales")],
         codes: is_float8,
+        scales: is_float,
         is_it: has_scales,
         may_be: |_| true,
         is_said: |config| {
@@ -97,6 +103,7 @@ pub static SCHEMES: [Scheme; 18] = [
             sure(".weight_format", "weight_format"),
         ],
         codes: is_int8,
+        scales: is_float,
         is_it: has_more,
         may_be: |_| true,
         is_said: |config| config.method == "bitsandbytes",
@@ -112,6 +119,7 @@ pub static SCHEMES: [Scheme; 18] = [
             part(".weight_zero_point", "zeros"),
         ],
         codes: is_int8,
+        scales: is_float,
         is_it: has_more,
         may_be: |_| true,
         is_said: |config| config.method == "compressed-tensors",
@@ -129,6 +137,7 @@ pub static SCHEMES: [Scheme; 18] = [
             sure(".weight_g_idx", "g_idx"),
         ],
         codes: |dtype, logical| (dtype, logical) == (Some(Dtype::I32), None),
+        scales: is_float,
         is_it: |_| true,
         may_be: |_| true,
         is_said: |_| false,
@@ -144,6 +153,7 @@ pub static SCHEMES: [Scheme; 18] = [
             sure(".weight_global_scale", "global_scale"),
         ],
         codes: is_byte,
+        scales: is_float,
         is_it: |found| found.tensor("global_scale").is_some() || has_scales_of(found, Logical::F8E4m3fn),
         may_be: |_| true,
         is_said: |_| false,
@@ -155,6 +165,7 @@ pub static SCHEMES: [Scheme; 18] = [
         weight: ".weight",
         parts: &[sure(".weight_packed", "packed_weight"), part(".weight_scale", "scales")],
         codes: is_byte,
+        scales: is_byte,
         is_it: |_| true,
         may_be: |_| true,
         is_said: |config| config.method == "compressed-tensors",
@@ -170,6 +181,7 @@ pub static SCHEMES: [Scheme; 18] = [
             sure(".weight_scale_2", "global_scale"),
         ],
         codes: is_byte,
+        scales: is_float,
         is_it: has_more,
         may_be: |_| true,
         is_said: |config| config.method == "modelopt",
@@ -179,8 +191,9 @@ pub static SCHEMES: [Scheme; 18] = [
     Scheme {
         name: "mxfp4_blocks",
         weight: "",
-        parts: &[part("_blocks", "packed_weight"), part("_scales", "scales")],
+        parts: &[sure("_blocks", "packed_weight"), part("_scales", "scales")],
         codes: is_byte,
+        scales: is_byte,
         is_it: |found| found.tensor("scales").is_some_and(|scales| is_byte_type(scales.element_type())),
         may_be: |_| true,
         is_said: |config| config.method == "mxfp4",
@@ -192,6 +205,7 @@ pub static SCHEMES: [Scheme; 18] = [
         weight: ".weight",
         parts: &[sure(".qweight", "packed_weight"), part(".scales", "scales"), sure(".qzeros", "zeros")],
         codes: |dtype, logical| (dtype, logical) == (Some(Dtype::I32), None),
+        scales: is_float,
         is_it: |_| true,
         may_be: |config| config.method == "awq",
         is_said: |_| false,
@@ -208,6 +222,7 @@ pub static SCHEMES: [Scheme; 18] = [
             sure(".g_idx", "g_idx"),
         ],
         codes: |dtype, logical| (dtype, logical) == (Some(Dtype::I32), None),
+        scales: is_float,
         is_it: |_| true,
         may_be: |config| config.method != "awq",
         is_said: |_| false,
@@ -227,6 +242,7 @@ pub static SCHEMES: [Scheme; 18] = [
             sure(".weight.nested_quant_map", "nested_map"),
         ],
         codes: is_byte,
+        scales: |dtype, logical| is_byte(dtype, logical) || is_float(dtype, logical),
         is_it: has_more,
         may_be: |_| true,
         is_said: |config| config.method == "bitsandbytes",
@@ -238,6 +254,7 @@ pub static SCHEMES: [Scheme; 18] = [
         weight: ".weight",
         parts: &[part(".weight", "packed_weight"), part(".scales", "scales"), part(".biases", "biases")],
         codes: |dtype, logical| (dtype, logical) == (Some(Dtype::U32), None),
+        scales: |dtype, logical| is_byte(dtype, logical) || is_float(dtype, logical),
         is_it: has_more,
         may_be: |_| true,
         is_said: |config| config.mlx.is_some(),
@@ -266,6 +283,7 @@ pub static SCHEMES: [Scheme; 18] = [
             part(".round_zero", "round_zero"),
         ],
         codes: |dtype, logical| matches!(dtype, Some(Dtype::U8 | Dtype::I32)) && logical.is_none(),
+        scales: is_float,
         is_it: |_| true,
         may_be: |_| true,
         is_said: |_| false,
@@ -277,6 +295,7 @@ pub static SCHEMES: [Scheme; 18] = [
         weight: ".weight",
         parts: &[sure(".weight._data", "packed_weight"), sure(".weight._scale", "scales")],
         codes: is_int8,
+        scales: is_float,
         is_it: |_| true,
         may_be: |_| true,
         is_said: |_| false,
@@ -288,6 +307,7 @@ pub static SCHEMES: [Scheme; 18] = [
         weight: ".weight",
         parts: &[sure(".weight._data", "packed_weight"), sure(".weight._scale", "scales")],
         codes: is_float8,
+        scales: is_float,
         is_it: |_| true,
         may_be: |_| true,
         is_said: |_| false,

@@ -163,7 +163,7 @@ fn refusals_name_what_is_refused() {
         ("amber-pt-record-short.pt", Cause::Broken(Rule::TorchStorage), "enc.1.mlp.up"),
         ("amber-pt-view-last-elem.pt", Cause::Broken(Rule::TorchView), "[2, 2]"),
         ("amber-pt-two-roots.pt", Cause::Broken(Rule::TorchArchive), "\"b/\""),
-        ("amber-pt-data-pkl-at-top.pt", Cause::Broken(Rule::TorchArchive), "no folder"),
+        ("amber-pt-data-pkl-at-top.pt", Cause::Broken(Rule::TorchArchive), "not in a folder"),
         ("amber-pt-byteorder-middle.pt", Cause::Broken(Rule::TorchArchive), "middle"),
         ("amber-pt-data-pkl-crc.pt", Cause::Broken(Rule::ZipChecksum), "data.pkl"),
     ] {
