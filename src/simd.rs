@@ -20,18 +20,38 @@ pub fn as_bytes_mut(floats: &mut [f32]) -> &mut [u8] {
     unsafe { floats.align_to_mut::<u8>().1 }
 }
 
-pub mod blocks;
-
-/// Calls `body`, which is compiled twice. If the processor has AVX2, the version with wider instructions
-/// runs. It does the same operations; none are fused.
+/// A number without its fraction, 0 where an i32 does not hold it. `as` gives the nearest i32 there, and is
+/// most of the time of a block that is quantized.
 #[inline(always)]
-pub fn with_avx2<D, T>(body: impl Fn(D) -> T, dst: D) -> T {
+pub fn truncated(x: f32) -> i32 {
+    let held = if x.abs() < 2_147_483_648.0 { x } else { 0.0 };
+    // SAFETY: it is finite, and less than 2^31.
+    unsafe { held.to_int_unchecked() }
+}
+
+pub mod blocks;
+pub mod lanes;
+
+/// Loops that [`with_avx2`] compiles twice.
+///
+/// A trait, as a function or closure that is an argument would be compiled once, and called from both places.
+pub trait Loops<S, D> {
+    type Result;
+
+    /// Has to be `#[inline(always)]`.
+    fn run(src: S, dst: D) -> Self::Result;
+}
+
+/// Runs loops with wider instructions where the processor has AVX2. They do the same operations: none are
+/// fused.
+#[inline(always)]
+pub fn with_avx2<L: Loops<S, D>, S, D>(src: S, dst: D) -> L::Result {
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
-        // SAFETY: the processor has the instructions that the function needs.
-        return unsafe { x86::with_avx2(body, dst) };
+        // SAFETY: the processor has what the function needs.
+        return unsafe { x86::with_avx2::<L, S, D>(src, dst) };
     }
-    body(dst)
+    L::run(src, dst)
 }
 
 /// Whether the processor has AVX2 and F16C.
@@ -80,8 +100,8 @@ pub fn widen(_kind: Half, _src: &[u8], _dst: &mut [u8], _past_cache: bool) -> us
     0
 }
 
-/// Narrows groups of eight f32 to nearest even. A NaN becomes quiet and keeps its sign and the top of its
-/// payload. Returns how many bytes of `src` were narrowed: 0 if the processor has no instructions for it.
+/// Narrows whole groups of sixteen f32, to nearest even; a NaN becomes quiet and keeps its sign and the top
+/// of its payload. How many bytes of `src` that were: none where the processor has no instructions for it.
 #[cfg(target_arch = "x86_64")]
 pub fn narrow(kind: Half, src: &[u8], dst: &mut [u8]) -> usize {
     use std::arch::is_x86_feature_detected as has;
@@ -92,8 +112,8 @@ pub fn narrow(kind: Half, src: &[u8], dst: &mut [u8]) -> usize {
         Half::Bf16 if has!("avx2") => unsafe { x86::narrow_bf16(src, dst) },
         _ => return 0,
     }
-    let eights = (src.len() / EIGHT.1).min(dst.len() / EIGHT.0);
-    eights.saturating_mul(EIGHT.1)
+    let sixteens = (src.len() / SIXTEEN.0).min(dst.len() / SIXTEEN.1);
+    sixteens.saturating_mul(SIXTEEN.0)
 }
 
 /// There are no such instructions for this processor here.
@@ -134,9 +154,13 @@ pub(crate) const STREAM_ALIGNMENT: usize = 32;
 #[cfg(target_arch = "x86_64")]
 const EIGHT: (usize, usize) = (16, 32);
 
+/// Bytes of sixteen f32 and of sixteen 16-bit floats.
+#[cfg(target_arch = "x86_64")]
+const SIXTEEN: (usize, usize) = (64, 32);
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::EIGHT;
+    use super::{Loops, EIGHT, SIXTEEN};
     use std::arch::x86_64::*;
 
     /// A loop over groups of eight that reads 16 bytes and writes 32. With `past_cache`, `dst` is at a
@@ -170,44 +194,59 @@ mod x86 {
         }};
     }
 
-    /// A loop over groups of eight that reads 32 bytes and writes 16.
-    macro_rules! narrow_loop {
-        ($src:expr, $dst:expr, $narrower:expr) => {
-            for (from, to) in $src.chunks_exact(EIGHT.1).zip($dst.chunks_exact_mut(EIGHT.0)) {
-                // SAFETY: the bytes exist, and no alignment is needed.
-                unsafe {
-                    let codes: __m128i = $narrower(_mm256_loadu_ps(from.as_ptr().cast()));
-                    _mm_storeu_si128(to.as_mut_ptr().cast(), codes);
-                }
-            }
-        };
-    }
-
     #[target_feature(enable = "avx2")]
-    pub unsafe fn with_avx2<D, T>(body: impl Fn(D) -> T, dst: D) -> T {
-        body(dst)
+    pub unsafe fn with_avx2<L: Loops<S, D>, S, D>(src: S, dst: D) -> L::Result {
+        L::run(src, dst)
     }
 
     #[target_feature(enable = "avx,f16c")]
     pub unsafe fn narrow_f16(src: &[u8], dst: &mut [u8]) {
-        narrow_loop!(src, dst, |values: __m256| _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values));
+        for (from, to) in src.chunks_exact(SIXTEEN.0).zip(dst.chunks_exact_mut(SIXTEEN.1)) {
+            for half in 0..2 {
+                // SAFETY: so many bytes are there, and nothing has to be aligned.
+                unsafe {
+                    let values = _mm256_loadu_ps(from.as_ptr().add(EIGHT.1 * half).cast());
+                    let codes = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values);
+                    _mm_storeu_si128(to.as_mut_ptr().add(EIGHT.0 * half).cast(), codes);
+                }
+            }
+        }
     }
 
     #[target_feature(enable = "avx2")]
+    #[allow(unused_unsafe, reason = "most of these are unsafe to call before Rust 1.87")]
     pub unsafe fn narrow_bf16(src: &[u8], dst: &mut [u8]) {
-        narrow_loop!(src, dst, |values: __m256| {
-            let bits = _mm256_castps_si256(values);
-            let high = _mm256_srli_epi32::<16>(bits);
-            // Adds half of the last kept bit less one, and one more if that bit is set, so that ties go to
-            // even.
-            let odd = _mm256_and_si256(high, _mm256_set1_epi32(1));
-            let sum = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7FFF)), odd);
-            let is_nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(values, values));
-            let nan = _mm256_or_si256(high, _mm256_set1_epi32(0x0040));
-            let codes = _mm256_blendv_epi8(_mm256_srli_epi32::<16>(sum), nan, is_nan);
-            let packed = _mm256_packus_epi32(codes, codes);
-            _mm256_castsi256_si128(_mm256_permute4x64_epi64::<0b10_00>(packed))
-        });
+        // SAFETY: the caller saw to avx2.
+        let all = |n: i32| unsafe { _mm256_set1_epi32(n) };
+        let rounded = |values: __m256| {
+            // SAFETY: likewise.
+            unsafe {
+                let bits = _mm256_castps_si256(values);
+                // Half of the last kept bit less one, and one more where that bit is set: ties go to even.
+                let odd = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), all(1));
+                let sum = _mm256_add_epi32(_mm256_add_epi32(bits, all(0x7FFF)), odd);
+                _mm256_srli_epi32::<16>(sum)
+            }
+        };
+        for (from, to) in src.chunks_exact(SIXTEEN.0).zip(dst.chunks_exact_mut(SIXTEEN.1)) {
+            // SAFETY: so many bytes are there, and nothing has to be aligned.
+            unsafe {
+                let (a, b) =
+                    (_mm256_loadu_ps(from.as_ptr().cast()), _mm256_loadu_ps(from.as_ptr().add(32).cast()));
+                let mut codes = _mm256_packus_epi32(rounded(a), rounded(b));
+                let is_nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(a, b);
+                if _mm256_movemask_ps(is_nan) != 0 {
+                    let quiet = |x: __m256| {
+                        let nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(x, x));
+                        let high = _mm256_srli_epi32::<16>(_mm256_castps_si256(x));
+                        _mm256_blendv_epi8(rounded(x), _mm256_or_si256(high, all(0x0040)), nan)
+                    };
+                    codes = _mm256_packus_epi32(quiet(a), quiet(b));
+                }
+                let codes = _mm256_permute4x64_epi64::<0b11_01_10_00>(codes);
+                _mm256_storeu_si256(to.as_mut_ptr().cast(), codes);
+            }
+        }
     }
 
     /// `dst` is at a multiple of 16.

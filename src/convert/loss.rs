@@ -5,6 +5,7 @@ use super::chunks::{in_chunks, load, CHUNK_ELEMENTS};
 use super::{blocks, float};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Class, Dtype, Logical};
+use crate::simd::{with_avx2, Loops};
 
 /// The effect of a conversion on numbers. Rounding is not a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -102,19 +103,28 @@ pub(super) fn count(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dty
     }
 }
 
-/// Whether any float is infinite. The loop becomes vector code.
+/// Whether any float is infinite. The loops become vector code.
 fn has_infinity(dst: &[u8], dtype: Dtype) -> bool {
     #[inline(always)]
     fn any<const N: usize>(bytes: &[u8], is_infinite: impl Fn([u8; N]) -> bool) -> bool {
         let each = bytes.chunks_exact(N).filter_map(|element| <[u8; N]>::try_from(element).ok());
         each.fold(false, |any, element| any | is_infinite(element))
     }
-    match dtype {
-        Dtype::F16 => any(dst, |b| u16::from_ne_bytes(b) & 0x7FFF == 0x7C00),
-        Dtype::Bf16 => any(dst, |b| u16::from_ne_bytes(b) & 0x7FFF == 0x7F80),
-        Dtype::F32 => any(dst, |b| u32::from_ne_bytes(b) & 0x7FFF_FFFF == 0x7F80_0000),
-        _ => false,
+    struct Any;
+    impl Loops<Dtype, &[u8]> for Any {
+        type Result = bool;
+
+        #[inline(always)]
+        fn run(dtype: Dtype, dst: &[u8]) -> bool {
+            match dtype {
+                Dtype::F16 => any(dst, |b| u16::from_ne_bytes(b) & 0x7FFF == 0x7C00),
+                Dtype::Bf16 => any(dst, |b| u16::from_ne_bytes(b) & 0x7FFF == 0x7F80),
+                Dtype::F32 => any(dst, |b| u32::from_ne_bytes(b) & 0x7FFF_FFFF == 0x7F80_0000),
+                _ => false,
+            }
+        }
     }
+    with_avx2::<Any, _, _>(dtype, dst)
 }
 
 /// Counts lost integers, after widening to 8 bytes.

@@ -24,7 +24,7 @@ pub(crate) mod scaled;
 use self::chunks::{entry, in_chunks, load, store, CHUNK_ELEMENTS};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical, Numbers};
-pub(crate) use crate::simd::as_bytes;
+pub(crate) use crate::simd::{as_bytes, as_bytes_mut, with_avx2, Loops};
 use crate::simd::{as_floats_mut, copy, narrow, settle, widen, Half, STREAM_ALIGNMENT};
 pub(crate) use chunks::{swap_in_place, swap_whole};
 use half::slice::HalfFloatSliceExt;
@@ -128,11 +128,17 @@ pub(crate) fn convert(
         return Ok(0);
     }
     let (mut lost, mut pieces) = (0u64, dst.chunks_mut(to.size().saturating_mul(blocks::PIECE_ELEMENTS)));
+    let (from, mut converted) = ((Dtype::F32, None), [0u8; 8 * blocks::PIECE_ELEMENTS]);
     blocks.for_each_piece(src, &mut |numbers| {
         let dst = pieces.next().unwrap_or_default();
-        match to {
-            Dtype::F32 => copy(numbers, dst, past_cache),
-            _ => lost = lost.saturating_add(convert_counted(numbers, (Dtype::F32, None), to, dst, total)),
+        let converted = converted.get_mut(..dst.len()).unwrap_or_default();
+        match (to, past_cache) {
+            (Dtype::F32, _) => copy(numbers, dst, past_cache),
+            (_, true) => {
+                lost = lost.saturating_add(convert_counted(numbers, from, to, converted, total));
+                copy(converted, dst, true);
+            }
+            (_, false) => lost = lost.saturating_add(convert_counted(numbers, from, to, dst, total)),
         }
     });
     settle();

@@ -1,6 +1,9 @@
 //! Decodes blocks of ggml's types to f32 with AVX2: 16 or 32 codes at a time, then times a scale.
 //! `convert::blocks` has the layouts, the formulas, and the code for other processors. As there, each
-//! operation is rounded separately.
+//! operation is rounded separately. The types that are not here are made of [`lanes`](super::lanes).
+//!
+//! AVX-512 is left out, because it was no faster. In the second cache, q8_0 took 0.103 ns an element with it
+//! instead of 0.101, and q4_k 0.094 instead of 0.093. Writing zeros there takes 0.084.
 
 #[cfg(target_arch = "x86_64")]
 use super::has_avx2;
@@ -11,6 +14,10 @@ pub(crate) const IQ4: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 1
 /// Twice the values of f4_e2m1, so that they are integers; the scales are halved. -0 is 0 here.
 pub(crate) const FP4: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
+/// How many floats before a write its memory is fetched. In the second cache this saves 4 to 8 % (q4_0, q8_0).
+#[cfg(target_arch = "x86_64")]
+const AHEAD: usize = 128;
+
 /// For each type, with its block size in bytes and elements: decodes as many whole blocks as both slices
 /// have. Returns false if the processor has no instructions for it; then it did nothing.
 macro_rules! block_types {
@@ -20,8 +27,13 @@ macro_rules! block_types {
             #[target_feature(enable = "avx2,f16c")]
             unsafe fn each(src: &[u8], dst: &mut [f32]) {
                 for (block, out) in src.chunks_exact($bytes).zip(dst.chunks_exact_mut($elements)) {
-                    // SAFETY: there is a whole block, and memory for its elements.
-                    unsafe { x86::$name(block.as_ptr(), out.as_mut_ptr()) };
+                    // SAFETY: a whole block, and memory for its elements. Any address may be asked for.
+                    unsafe {
+                        for line in 0..$elements / 16 {
+                            x86::prefetch(out.as_ptr().wrapping_add(AHEAD + 16 * line));
+                        }
+                        x86::$name(block.as_ptr(), out.as_mut_ptr());
+                    }
                 }
             }
             let is_there = has_avx2();
@@ -91,6 +103,10 @@ mod x86 {
             _mm256_broadcastss_ps(_mm_cvtph_ps(_mm_cvtsi32_si128(code)))
         }
 
+        fn prefetch(at: *const f32) {
+            _mm_prefetch::<_MM_HINT_T0>(at.cast());
+        }
+
         fn load16(at: *const u8) -> __m128i {
             _mm_loadu_si128(at.cast())
         }
@@ -143,16 +159,38 @@ mod x86 {
             put16(_mm256_extracti128_si256::<1>(codes), scale, out.add(16));
         }
 
-        /// Writes codes times a scale, minus a minimum.
-        fn put16_less(codes: __m128i, scale: __m256, min: __m256, out: *mut f32) {
-            let rest = _mm_unpackhi_epi64(codes, codes);
-            _mm256_storeu_ps(out, _mm256_sub_ps(_mm256_mul_ps(to_floats(codes), scale), min));
-            _mm256_storeu_ps(out.add(8), _mm256_sub_ps(_mm256_mul_ps(to_floats(rest), scale), min));
+        /// Writes 32 integers times a scale.
+        fn put_i8(integers: *const u8, scale: __m256, out: *mut f32) {
+            for n in 0..4 {
+                let eight = to_floats(_mm_loadl_epi64(integers.add(8 * n).cast()));
+                _mm256_storeu_ps(out.add(8 * n), _mm256_mul_ps(eight, scale));
+            }
         }
 
+        /// Sixteen bytes, in both halves.
+        fn twice(at: *const u8) -> __m256i {
+            _mm256_broadcastsi128_si256(load16(at))
+        }
+
+        /// Writes integers times a scale, less a minimum.
+        fn put8_less(codes: __m256i, scale: __m256, min: __m256, out: *mut f32) {
+            _mm256_storeu_ps(out, _mm256_sub_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(codes), scale), min));
+        }
+
+        /// Writes sixteen codes without a sign, which are in both halves, times a scale, less a minimum. More
+        /// units of the processor can shuffle within halves than can widen a half.
+        fn put16_less(codes: __m256i, scale: __m256, min: __m256, out: *mut f32) {
+            let zeros = _mm256_set1_epi32(0x8080_8000u32 as i32); // in the higher bytes of each integer
+            let first = _mm256_or_si256(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), zeros);
+            let rest = _mm256_add_epi8(first, _mm256_set1_epi32(8));
+            put8_less(_mm256_shuffle_epi8(codes, first), scale, min, out);
+            put8_less(_mm256_shuffle_epi8(codes, rest), scale, min, out.add(8));
+        }
+
+        /// Writes codes without a sign times a scale, less a minimum.
         fn put32_less(codes: __m256i, scale: __m256, min: __m256, out: *mut f32) {
-            put16_less(_mm256_castsi256_si128(codes), scale, min, out);
-            put16_less(_mm256_extracti128_si256::<1>(codes), scale, min, out.add(16));
+            put16_less(_mm256_permute4x64_epi64::<0b01_00_01_00>(codes), scale, min, out);
+            put16_less(_mm256_permute4x64_epi64::<0b11_10_11_10>(codes), scale, min, out.add(16));
         }
 
         /// A float in all lanes, negated.
@@ -165,7 +203,9 @@ mod x86 {
         }
 
         fn q4_1(block: *const u8, out: *mut f32) {
-            put32_less(in_halves(block.add(4)), f16_at(block), negated(f16_at(block.add(2))), out);
+            let (bytes, d, min) = (twice(block.add(4)), f16_at(block), negated(f16_at(block.add(2))));
+            put16_less(low(bytes), d, min, out);
+            put16_less(high(bytes), d, min, out.add(16));
         }
 
         fn q5_0(block: *const u8, out: *mut f32) {
@@ -179,21 +219,17 @@ mod x86 {
         }
 
         fn q8_0(block: *const u8, out: *mut f32) {
-            let d = f16_at(block);
-            put16(load16(block.add(2)), d, out);
-            put16(load16(block.add(18)), d, out.add(16));
+            put_i8(block.add(2), f16_at(block), out);
         }
 
         fn q8_1(block: *const u8, out: *mut f32) {
-            let d = f16_at(block);
-            put16(load16(block.add(4)), d, out);
-            put16(load16(block.add(20)), d, out.add(16));
+            put_i8(block.add(4), f16_at(block), out);
         }
 
         fn q8_k(block: *const u8, out: *mut f32) {
             let d = _mm256_set1_ps(f32::from_le_bytes([*block, *block.add(1), *block.add(2), *block.add(3)]));
-            for n in 0..16 {
-                put16(load16(block.add(4 + 16 * n)), d, out.add(16 * n));
+            for n in 0..8 {
+                put_i8(block.add(4 + 32 * n), d, out.add(32 * n));
             }
         }
 
@@ -208,16 +244,14 @@ mod x86 {
             let both = _mm256_castsi128_si256(load16(block));
             let scales = scales16(_mm256_castsi256_si128(low(both)), f16_at(block.add(80)));
             let mins = scales16(_mm256_castsi256_si128(high(both)), f16_at(block.add(82)));
-            let mut n = 0;
-            for half in 0..2 {
-                let mut bytes = load32(block.add(16 + 32 * half));
-                for _ in 0..4 {
+            for n in 0..4 {
+                let (half, group) = (n / 2, n % 2);
+                let mut bytes = twice(block.add(16 + 32 * half + 16 * group));
+                for quarter in 0..4 {
+                    let n = 8 * half + 2 * quarter + group;
                     let codes = _mm256_and_si256(bytes, _mm256_set1_epi8(3));
+                    put16_less(codes, _mm256_set1_ps(scales[n]), _mm256_set1_ps(mins[n]), out.add(16 * n));
                     bytes = _mm256_srli_epi16::<2>(bytes);
-                    for codes in [_mm256_castsi256_si128(codes), _mm256_extracti128_si256::<1>(codes)] {
-                        put16_less(codes, _mm256_set1_ps(scales[n]), _mm256_set1_ps(mins[n]), out.add(16 * n));
-                        n += 1;
-                    }
                 }
             }
         }
@@ -265,10 +299,17 @@ mod x86 {
         fn q4_k(block: *const u8, out: *mut f32) {
             let (scales, mins) = scales_and_mins(block);
             for n in 0..4 {
-                let bytes = load32(block.add(16 + 32 * n));
-                let (n, out) = (2 * n, out.add(64 * n));
-                put32_less(low(bytes), _mm256_set1_ps(scales[n]), _mm256_set1_ps(mins[n]), out);
-                put32_less(high(bytes), _mm256_set1_ps(scales[n + 1]), _mm256_set1_ps(mins[n + 1]), out.add(32));
+                let [first, second] = [2 * n, 2 * n + 1];
+                let min = [_mm256_set1_ps(mins[first]), _mm256_set1_ps(mins[second])];
+                // The high halves of bytes are codes times 16: a 16th of the scale gives the same products.
+                let scale = [_mm256_set1_ps(scales[first]), _mm256_set1_ps(scales[second] * 0.0625)];
+                for part in 0..2 {
+                    let bytes = twice(block.add(32 * n + 16 * part + 16));
+                    let out = out.add(64 * n + 16 * part);
+                    let high = _mm256_and_si256(bytes, _mm256_set1_epi8(0xF0u8 as i8));
+                    put16_less(low(bytes), scale[0], min[0], out);
+                    put16_less(high, scale[1], min[1], out.add(32));
+                }
             }
         }
 

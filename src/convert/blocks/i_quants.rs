@@ -18,37 +18,38 @@
 use super::grids::{IQ1S, IQ2S, IQ2XS, IQ2XXS, IQ3S, IQ3XXS};
 use super::parts::{f16_at, part};
 use crate::convert::float::f16_to_f32;
+use crate::simd::lanes::Lanes;
 
 #[inline(always)]
-pub(super) fn iq2_xxs(block: &[u8; 66], out: &mut [f32; 256]) {
+pub(super) fn iq2_xxs(lanes: impl Lanes, block: &[u8; 66], out: &mut [f32; 256]) {
     let d = f16_at(block, 0);
     for (n, out) in out.chunks_exact_mut(32).enumerate() {
         let points = part::<4>(block, 2 + 8 * n);
         let signs = u32::from_le_bytes(*part(block, 6 + 8 * n));
         let scale = d * (0.5 + (signs >> 28) as f32) * 0.25;
         for (l, out) in out.chunks_exact_mut(8).enumerate() {
-            signed(&IQ2XXS[usize::from(points[l])], eight_signs(signs >> (7 * l)), scale, out);
+            lanes.signed(&IQ2XXS[usize::from(points[l])], eight_signs(signs >> (7 * l)), scale, out);
         }
     }
 }
 
 #[inline(always)]
-pub(super) fn iq2_xs(block: &[u8; 74], out: &mut [f32; 256]) {
+pub(super) fn iq2_xs(lanes: impl Lanes, block: &[u8; 74], out: &mut [f32; 256]) {
     let d = f16_at(block, 0);
     for (l, out) in out.chunks_exact_mut(8).enumerate() {
         let code = u16::from_le_bytes(*part(block, 2 + 2 * l));
         let scale = quarter(d, block[66 + l / 4], l);
-        signed(&IQ2XS[usize::from(code & 511)], eight_signs(u32::from(code >> 9)), scale, out);
+        lanes.signed(&IQ2XS[usize::from(code & 511)], eight_signs(u32::from(code >> 9)), scale, out);
     }
 }
 
 #[inline(always)]
-pub(super) fn iq2_s(block: &[u8; 82], out: &mut [f32; 256]) {
+pub(super) fn iq2_s(lanes: impl Lanes, block: &[u8; 82], out: &mut [f32; 256]) {
     let d = f16_at(block, 0);
     for (l, out) in out.chunks_exact_mut(8).enumerate() {
         let high = usize::from(block[66 + l / 4] >> (2 * (l % 4)) & 3);
         let scale = quarter(d, block[74 + l / 4], l);
-        signed(&IQ2S[usize::from(block[2 + l]) | high << 8], block[34 + l], scale, out);
+        lanes.signed(&IQ2S[usize::from(block[2 + l]) | high << 8], block[34 + l], scale, out);
     }
 }
 
@@ -59,7 +60,7 @@ fn quarter(d: f32, scales: u8, l: usize) -> f32 {
 }
 
 #[inline(always)]
-pub(super) fn iq3_xxs(block: &[u8; 98], out: &mut [f32; 256]) {
+pub(super) fn iq3_xxs(lanes: impl Lanes, block: &[u8; 98], out: &mut [f32; 256]) {
     let d = f16_at(block, 0);
     for (n, out) in out.chunks_exact_mut(32).enumerate() {
         let points = part::<8>(block, 2 + 8 * n);
@@ -68,38 +69,39 @@ pub(super) fn iq3_xxs(block: &[u8; 98], out: &mut [f32; 256]) {
         for (l, out) in out.chunks_exact_mut(8).enumerate() {
             let (first, second) = (points[2 * l], points[2 * l + 1]);
             let point = both(IQ3XXS[usize::from(first)], IQ3XXS[usize::from(second)]);
-            signed(&point, eight_signs(signs >> (7 * l)), scale, out);
+            lanes.signed(&point, eight_signs(signs >> (7 * l)), scale, out);
         }
     }
 }
 
 #[inline(always)]
-pub(super) fn iq3_s(block: &[u8; 110], out: &mut [f32; 256]) {
+pub(super) fn iq3_s(lanes: impl Lanes, block: &[u8; 110], out: &mut [f32; 256]) {
     let d = f16_at(block, 0);
     for (l, out) in out.chunks_exact_mut(8).enumerate() {
         let scale = d * (1.0 + 2.0 * f32::from(block[106 + l / 8] >> (4 * (l / 4 % 2)) & 15));
         let ninth = usize::from(block[66 + l / 4]) >> (2 * (l % 4));
         let first = usize::from(block[2 + 2 * l]) | (ninth & 1) << 8;
         let second = usize::from(block[3 + 2 * l]) | (ninth >> 1 & 1) << 8;
-        signed(&both(IQ3S[first], IQ3S[second]), block[74 + l], scale, out);
+        lanes.signed(&both(IQ3S[first], IQ3S[second]), block[74 + l], scale, out);
     }
 }
 
 #[inline(always)]
-pub(super) fn iq1_s(block: &[u8; 50], out: &mut [f32; 256]) {
+pub(super) fn iq1_s(lanes: impl Lanes, block: &[u8; 50], out: &mut [f32; 256]) {
     let d = f16_at(block, 0);
     for (n, out) in out.chunks_exact_mut(32).enumerate() {
         let code = u16::from_le_bytes(*part(block, 34 + 2 * n));
         let scale = d * (2.0 * f32::from(code >> 12 & 7) + 1.0);
         for (l, out) in out.chunks_exact_mut(8).enumerate() {
             let high = usize::from(code >> (3 * l) & 7);
-            shifted(usize::from(block[2 + 4 * n + l]) | high << 8, code >> 15 == 1, scale, out);
+            let point = &IQ1S[(usize::from(block[2 + 4 * n + l]) | high << 8) & 2047];
+            lanes.moved(point, delta(code >> 15 == 1), scale, out);
         }
     }
 }
 
 #[inline(always)]
-pub(super) fn iq1_m(block: &[u8; 56], out: &mut [f32; 256]) {
+pub(super) fn iq1_m(lanes: impl Lanes, block: &[u8; 56], out: &mut [f32; 256]) {
     let scales = [48, 50, 52, 54].map(|at| u16::from_le_bytes(*part(block, at)));
     let [a, b, c, e] = scales.map(|scales| scales >> 12);
     let d = f16_to_f32(a | b << 4 | c << 8 | e << 12);
@@ -107,15 +109,23 @@ pub(super) fn iq1_m(block: &[u8; 56], out: &mut [f32; 256]) {
         let s = scales[l / 8] >> (3 * (l / 2 % 4)) & 7;
         let scale = d * (2.0 * f32::from(s) + 1.0);
         let high = block[32 + l / 2] >> (4 * (l % 2)) & 15;
-        shifted(usize::from(block[l]) | usize::from(high & 7) << 8, high >> 3 == 1, scale, out);
+        let point = &IQ1S[(usize::from(block[l]) | usize::from(high & 7) << 8) & 2047];
+        lanes.moved(point, delta(high >> 3 == 1), scale, out);
     }
 }
 
 /// All signs of eight elements, by seven of them.
 #[inline(always)]
 fn eight_signs(seven: u32) -> u8 {
-    let seven = seven & 127;
-    (seven | (seven.count_ones() & 1) << 7) as u8
+    static EIGHT: [u8; 128] = {
+        let (mut all, mut seven) = ([0; 128], 0);
+        while seven < 128 {
+            all[seven] = (seven as u32 | (seven.count_ones() & 1) << 7) as u8;
+            seven += 1;
+        }
+        all
+    };
+    EIGHT[(seven & 127) as usize]
 }
 
 /// Two points of four coordinates as one of eight.
@@ -124,19 +134,12 @@ fn both([a, b, c, d]: [u8; 4], [e, f, g, h]: [u8; 4]) -> [u8; 8] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// Eight elements of a point with signs.
+/// By what a point of iq1 is moved.
 #[inline(always)]
-fn signed(point: &[u8; 8], signs: u8, scale: f32, out: &mut [f32]) {
-    for (j, (g, out)) in point.iter().zip(out).enumerate() {
-        *out = scale * f32::from(*g) * if signs >> j & 1 == 1 { -1.0 } else { 1.0 };
-    }
-}
-
-/// Eight elements of a point of iq1, which is moved by an eighth.
-#[inline(always)]
-fn shifted(point: usize, down: bool, scale: f32, out: &mut [f32]) {
-    let delta = if down { -0.125 } else { 0.125 };
-    for (g, out) in IQ1S[point & 2047].iter().zip(out) {
-        *out = scale * (f32::from(*g) + delta);
+fn delta(down: bool) -> f32 {
+    if down {
+        -0.125
+    } else {
+        0.125
     }
 }

@@ -21,8 +21,8 @@ mod tables;
 mod ternary;
 
 use crate::model::dtype::Logical;
-use crate::simd::{as_bytes, blocks as avx2, with_avx2};
-pub(super) use quantize::largest;
+use crate::simd::lanes::{with_quick, Portable, Quick};
+use crate::simd::{as_bytes, blocks as avx2, with_avx2, Loops};
 
 /// Elements that are decoded before they are converted or copied: 2 KiB, which stay in the first cache.
 pub(super) const PIECE_ELEMENTS: usize = 512;
@@ -44,38 +44,78 @@ pub(super) struct BlockType {
 /// Fills whole blocks, as many as both have. Returns the first one with a scale that f16 cannot hold.
 pub(super) type Quantize = fn(&[f32], &mut [u8]) -> Option<usize>;
 
-/// The quick function of a row, which may have none.
+/// How a row decodes blocks on every processor.
+macro_rules! portable {
+    ($decode:path) => {
+        |src, dst| pairs(src, dst).for_each(|(block, out)| $decode(block, out))
+    };
+    ($decode:path, lanes) => {
+        |src, dst| pairs(src, dst).for_each(|(block, out)| $decode(Portable, block, out))
+    };
+    ($decode:path, $quick:path) => {
+        portable!($decode)
+    };
+}
+
+/// How a row decodes blocks with the processor's own instructions, if it does.
 macro_rules! quick {
-    () => {
+    ($decode:path) => {
         |_, _| false
     };
-    ($quick:path) => {
+    ($decode:path, lanes) => {{
+        #[inline(always)]
+        fn all(lanes: Quick, src: &[u8], dst: &mut [f32]) {
+            for (block, out) in pairs(src, dst) {
+                $decode(lanes, block, out);
+            }
+        }
+        |src, dst| with_quick(all, src, dst)
+    }};
+    ($decode:path, $quick:path) => {
         $quick
     };
 }
 
-/// How a row makes blocks, if it does.
+/// How a row makes blocks, if it does. The loop is here so that all of it is compiled for AVX2.
 macro_rules! quantize {
     () => {
         None
     };
-    ($quantize:ident) => {
-        Some(|src, dst| with_avx2(|dst: &mut [u8]| each_quantized(src, dst, quantize::$quantize), dst))
-    };
+    ($quantize:ident) => {{
+        struct All;
+        impl Loops<&[f32], &mut [u8]> for All {
+            type Result = Option<usize>;
+
+            #[inline(always)]
+            fn run(src: &[f32], dst: &mut [u8]) -> Option<usize> {
+                for (at, (numbers, block)) in pairs(src, dst).enumerate() {
+                    if !quantize::$quantize(numbers, block) {
+                        return Some(at);
+                    }
+                }
+                None
+            }
+        }
+        Some(|src, dst| with_avx2::<All, _, _>(src, dst))
+    }};
 }
 
 /// The table: for each block type the function that decodes one block, one that decodes many quickly, and one
-/// that makes a block.
+/// that makes a block. The word `lanes` says that the first one does it with any
+/// [`Lanes`](crate::simd::lanes::Lanes).
 macro_rules! block_types {
-    ($($logical:ident $family:ident::$decode:ident $(, $quick:path)? $(=> $quantize:ident)?;)*) => {
+    ($(
+        $logical:ident $family:ident::$decode:ident
+        $(, $quick:tt $(::$of_quick:ident)?)? $(=> $quantize:ident)?;
+    )*) => {
         /// How blocks of a logical type are decoded, if it is a block type.
         pub(super) fn of(logical: Option<Logical>) -> Option<&'static BlockType> {
             match logical? {
                 $(Logical::$logical => Some(const {
                     &block_type(
                         Logical::$logical,
-                        |src, dst| each(src, dst, $family::$decode),
-                        quick!($($quick)?),
+                        portable!($family::$decode $(, $quick $(::$of_quick)?)?),
+                        quick!($family::$decode $(, $quick $(::$of_quick)?)?),
                         quantize!($($quantize)?),
                     )
                 }),)*
@@ -100,19 +140,19 @@ block_types! {
     Q5K k_quants::q5_k, avx2::q5_k;
     Q6K k_quants::q6_k, avx2::q6_k;
     Q8K k_quants::q8_k, avx2::q8_k;
-    Iq1S i_quants::iq1_s;
-    Iq1M i_quants::iq1_m;
-    Iq2Xxs i_quants::iq2_xxs;
-    Iq2Xs i_quants::iq2_xs;
-    Iq2S i_quants::iq2_s;
-    Iq3Xxs i_quants::iq3_xxs;
-    Iq3S i_quants::iq3_s;
+    Iq1S i_quants::iq1_s, lanes;
+    Iq1M i_quants::iq1_m, lanes;
+    Iq2Xxs i_quants::iq2_xxs, lanes;
+    Iq2Xs i_quants::iq2_xs, lanes;
+    Iq2S i_quants::iq2_s, lanes;
+    Iq3Xxs i_quants::iq3_xxs, lanes;
+    Iq3S i_quants::iq3_s, lanes;
     Iq4Nl tables::iq4_nl, avx2::iq4_nl => iq4_nl;
     Iq4Xs tables::iq4_xs, avx2::iq4_xs;
     Mxfp4 tables::mxfp4, avx2::mxfp4 => mxfp4;
-    Nvfp4 tables::nvfp4;
+    Nvfp4 tables::nvfp4, lanes;
     F4E2m1 packed::f4_e2m1;
-    Tq1_0 ternary::tq1_0 => tq1_0;
+    Tq1_0 ternary::tq1_0, lanes => tq1_0;
     Tq2_0 ternary::tq2_0, avx2::tq2_0 => tq2_0;
 }
 
@@ -149,36 +189,28 @@ impl BlockType {
     }
 }
 
-/// Decodes block by block.
-#[inline(always)]
-fn each<const BYTES: usize, const ELEMENTS: usize>(
-    src: &[u8],
-    dst: &mut [f32],
-    decode: impl Fn(&[u8; BYTES], &mut [f32; ELEMENTS]),
-) {
-    for (block, out) in src.chunks_exact(BYTES).zip(dst.chunks_exact_mut(ELEMENTS)) {
-        if let (Ok(block), Ok(out)) = (block.try_into(), out.try_into()) {
-            decode(block, out);
+/// The largest magnitude; infinite or NaN if a number is.
+pub(super) fn largest(numbers: &[f32]) -> f32 {
+    struct Largest;
+    impl Loops<&[f32], ()> for Largest {
+        type Result = f32;
+
+        #[inline(always)]
+        fn run(numbers: &[f32], (): ()) -> f32 {
+            quantize::largest(numbers)
         }
     }
+    with_avx2::<Largest, _, _>(numbers, ())
 }
 
-/// Makes block by block. Returns the first one with a scale that f16 cannot hold.
+/// Whole blocks and the memory for their elements, or the other way round.
 #[inline(always)]
-fn each_quantized<const BYTES: usize, const ELEMENTS: usize>(
-    src: &[f32],
-    dst: &mut [u8],
-    quantize: impl Fn(&[f32; ELEMENTS], &mut [u8; BYTES]) -> bool,
-) -> Option<usize> {
-    let blocks = src.chunks_exact(ELEMENTS).zip(dst.chunks_exact_mut(BYTES));
-    for (at, (numbers, block)) in blocks.enumerate() {
-        if let (Ok(numbers), Ok(block)) = (numbers.try_into(), block.try_into()) {
-            if !quantize(numbers, block) {
-                return Some(at);
-            }
-        }
-    }
-    None
+fn pairs<'a, S, D, const SRC: usize, const DST: usize>(
+    src: &'a [S],
+    dst: &'a mut [D],
+) -> impl Iterator<Item = (&'a [S; SRC], &'a mut [D; DST])> {
+    let pairs = src.chunks_exact(SRC).zip(dst.chunks_exact_mut(DST));
+    pairs.filter_map(|(src, dst)| Some((src.try_into().ok()?, dst.try_into().ok()?)))
 }
 
 #[cfg(test)]

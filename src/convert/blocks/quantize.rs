@@ -26,6 +26,7 @@
 use super::tables::half_of_e8m0;
 use crate::convert::float::f32_to_f16;
 use crate::simd::blocks::{FP4, IQ4};
+use crate::simd::truncated;
 
 #[inline(always)]
 pub(super) fn q4_0(x: &[f32; 32], block: &mut [u8; 18]) -> bool {
@@ -211,7 +212,7 @@ fn inverse(d: f32) -> f32 {
 
 /// The largest magnitude.
 #[inline(always)]
-pub(in crate::convert) fn largest(x: &[f32]) -> f32 {
+pub(super) fn largest(x: &[f32]) -> f32 {
     // Magnitudes are ordered as their bits are, and the largest of integers is found several at a time.
     f32::from_bits(x.iter().fold(0, |most, x| most.max(x.to_bits() & 0x7FFF_FFFF)))
 }
@@ -236,8 +237,7 @@ fn ends(x: &[f32]) -> (f32, f32) {
 /// infinite or NaN; C leaves open what they become. As on x86-64 they are 0.
 #[inline(always)]
 fn whole(x: f32) -> u8 {
-    let is_held = x.abs() < 2_147_483_648.0;
-    (if is_held { x } else { 0.0 }) as i32 as u8
+    truncated(x) as u8
 }
 
 /// The nearest integer as a byte, halves away from 0. The largest float below 0.5 is added: with 0.5 itself

@@ -12,16 +12,17 @@
 
 use super::parts::{f16_at, part};
 use crate::simd::blocks::{FP4, IQ4};
+use crate::simd::lanes::Lanes;
 
 #[inline(always)]
 pub(super) fn iq4_nl(block: &[u8; 18], out: &mut [f32; 32]) {
-    in_halves(part::<16>(block, 2), &IQ4, f16_at(block, 0), out);
+    in_halves(part(block, 2), &IQ4, f16_at(block, 0), out);
 }
 
 #[inline(always)]
 pub(super) fn iq4_xs(block: &[u8; 136], out: &mut [f32; 256]) {
     for (n, out) in out.chunks_exact_mut(32).enumerate() {
-        in_halves(part::<16>(block, 8 + 16 * n), &IQ4, iq4_xs_scale(block, n), out);
+        in_halves(part(block, 8 + 16 * n), &IQ4, iq4_xs_scale(block, n), out);
     }
 }
 
@@ -35,13 +36,13 @@ fn iq4_xs_scale(block: &[u8; 136], n: usize) -> f32 {
 
 #[inline(always)]
 pub(super) fn mxfp4(block: &[u8; 17], out: &mut [f32; 32]) {
-    in_halves(part::<16>(block, 1), &FP4, half_of_e8m0(block[0]), out);
+    in_halves(part(block, 1), &FP4, half_of_e8m0(block[0]), out);
 }
 
 #[inline(always)]
-pub(super) fn nvfp4(block: &[u8; 36], out: &mut [f32; 64]) {
+pub(super) fn nvfp4(lanes: impl Lanes, block: &[u8; 36], out: &mut [f32; 64]) {
     for (n, out) in out.chunks_exact_mut(16).enumerate() {
-        in_halves(part::<8>(block, 4 + 8 * n), &FP4, HALF_OF_E4M3[usize::from(block[n])], out);
+        lanes.values(part(block, 4 + 8 * n), &FP4, HALF_OF_E4M3[usize::from(block[n])], out);
     }
 }
 
@@ -72,8 +73,8 @@ static HALF_OF_E4M3: [f32; 256] = {
 
 /// Elements whose codes are in halves of bytes.
 #[inline(always)]
-fn in_halves<const N: usize>(codes: &[u8; N], table: &[i8; 16], scale: f32, out: &mut [f32]) {
-    let (low, high) = out.split_at_mut(N);
+fn in_halves(codes: &[u8; 16], table: &[i8; 16], scale: f32, out: &mut [f32]) {
+    let (low, high) = out.split_at_mut(16);
     for ((byte, low), high) in codes.iter().zip(low).zip(high) {
         *low = scale * f32::from(table[usize::from(byte & 15)]);
         *high = scale * f32::from(table[usize::from(byte >> 4)]);

@@ -9,28 +9,23 @@
 //! overflows a byte when the byte is multiplied by 3.
 
 use super::parts::{f16_at, part};
+use crate::simd::lanes::Lanes;
 
 #[inline(always)]
-pub(super) fn tq1_0(block: &[u8; 54], out: &mut [f32; 256]) {
+pub(super) fn tq1_0(lanes: impl Lanes, block: &[u8; 54], out: &mut [f32; 256]) {
+    const POWERS: [u8; 5] = [1, 3, 9, 27, 81];
     let d = f16_at(block, 52);
     let (first, rest) = out.split_at_mut(5 * 32);
     let (second, last) = rest.split_at_mut(5 * 16);
-    digits(part::<32>(block, 0), d, first);
-    digits(part::<16>(block, 32), d, second);
-    digits(part::<4>(block, 48), d, last);
-}
-
-/// The first digit of each byte, then the second of each, until `out` is full.
-#[inline(always)]
-fn digits<const N: usize>(bytes: &[u8; N], d: f32, out: &mut [f32]) {
-    let mut power = 1u8;
-    for out in out.chunks_exact_mut(N) {
-        for (byte, out) in bytes.iter().zip(out) {
-            let q = (u16::from(byte.wrapping_mul(power)) * 3) >> 8;
-            *out = (f32::from(q) - 1.0) * d;
-        }
-        power = power.wrapping_mul(3);
+    for (n, out) in first.chunks_exact_mut(16).enumerate() {
+        lanes.digits(part(block, 16 * (n % 2)), POWERS[n / 2], d, out);
     }
+    for (power, out) in POWERS.into_iter().zip(second.chunks_exact_mut(16)) {
+        lanes.digits(part(block, 32), power, d, out);
+    }
+    let bytes = part::<4>(block, 48);
+    let products = std::array::from_fn(|at| bytes[at % 4].wrapping_mul(POWERS[at / 4]));
+    lanes.digits(&products, 1, d, last);
 }
 
 #[inline(always)]

@@ -15,7 +15,7 @@ pub(crate) use packed::{Form, Order, Packed};
 use super::{convert, float};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
-use crate::simd::{as_bytes_mut, with_avx2};
+use crate::simd::{as_bytes_mut, with_avx2, Loops};
 use std::ops::Range;
 
 /// How the numbers of a matrix are made. Its elements are in rows, as those of the weight are, but it may have
@@ -237,12 +237,7 @@ impl<'a> Decoder<'a> {
         }
         let stored = bytes.get(packed.range(&tile.rows, &tile.columns))?;
         let scratch = self.scratch.as_mut_slice();
-        with_avx2(
-            |(codes, scratch): (&mut Vec<u8>, &mut [u8])| {
-                packed.read(stored, &tile.rows, &tile.columns, codes, scratch);
-            },
-            (&mut self.codes, scratch),
-        );
+        with_avx2::<ReadCodes, _, _>((packed, stored, tile), (self.codes.as_mut_slice(), scratch));
         self.read_scales(tile)?;
         self.read_zeros(tile)?;
         resize(&mut self.numbers, PIECE)?;
@@ -309,23 +304,9 @@ impl<'a> Decoder<'a> {
         let numbers = numbers.get_mut(..codes.len()).unwrap_or_default();
         let in_common = layout.scales.columns.max(1);
         if scaling.groups.is_none() && in_common >= LONG {
-            with_avx2(
-                |numbers: &mut [f32]| {
-                    let (mut codes, mut numbers, mut column) = (codes, numbers, first);
-                    while !codes.is_empty() {
-                        let group = column.checked_div(in_common).unwrap_or(0);
-                        let end = group.saturating_add(1).saturating_mul(in_common);
-                        let count = codes.len().min(index(end.saturating_sub(column)));
-                        let at = index(group.saturating_sub(tile.groups.start));
-                        let (now, later) = codes.split_at(count);
-                        let (out, rest) = std::mem::take(&mut numbers).split_at_mut(count);
-                        let pair = (value(scales, at), value(zeros, at));
-                        apply(formula, codebook, now, std::iter::repeat(pair), out);
-                        (codes, numbers, column) = (later, rest, end);
-                    }
-                },
-                numbers,
-            );
+            let group = tile.groups.start;
+            let codes = Codes { formula, codebook, codes, scales, zeros };
+            with_avx2::<ByGroups, _, _>((codes, first, in_common, group), numbers);
             return Ok(());
         }
         let (of_scales, of_zeros) = of_each.split_at_mut(PIECE);
@@ -338,15 +319,65 @@ impl<'a> Decoder<'a> {
             let at = index(group.saturating_sub(tile.groups.start));
             (*scale, *zero) = (value(scales, at), value(zeros, at));
         }
-        let (of_scales, of_zeros) = (&*of_scales, &*of_zeros);
-        with_avx2(
-            |numbers: &mut [f32]| {
-                let pairs = of_scales.iter().copied().zip(of_zeros.iter().copied());
-                apply(formula, codebook, codes, pairs, numbers);
-            },
-            numbers,
-        );
+        let codes = Codes { formula, codebook, codes, scales: of_scales, zeros: of_zeros };
+        with_avx2::<OneByOne, _, _>(codes, numbers);
         Ok(())
+    }
+}
+
+struct ReadCodes;
+
+impl Loops<(Packed, &[u8], &Tile), (&mut [u8], &mut [u8])> for ReadCodes {
+    type Result = ();
+
+    #[inline(always)]
+    fn run((packed, stored, tile): (Packed, &[u8], &Tile), (codes, scratch): (&mut [u8], &mut [u8])) {
+        packed.read(stored, &tile.rows, &tile.columns, codes, scratch);
+    }
+}
+
+/// Codes of a row, and the scales and zeros of groups or of each code.
+struct Codes<'a> {
+    formula: Formula,
+    codebook: Codebook<'a>,
+    codes: &'a [u8],
+    scales: &'a [f32],
+    zeros: &'a [f32],
+}
+
+/// Of the first column, the columns of a group, and the group that scales and zeros begin with.
+struct ByGroups;
+
+impl Loops<(Codes<'_>, u64, u64, u64), &mut [f32]> for ByGroups {
+    type Result = ();
+
+    #[inline(always)]
+    fn run((all, first, in_common, first_group): (Codes<'_>, u64, u64, u64), numbers: &mut [f32]) {
+        let (mut codes, mut numbers, mut column) = (all.codes, numbers, first);
+        while !codes.is_empty() {
+            let group = column.checked_div(in_common).unwrap_or(0);
+            let end = group.saturating_add(1).saturating_mul(in_common);
+            let count = codes.len().min(index(end.saturating_sub(column)));
+            let at = index(group.saturating_sub(first_group));
+            let (now, later) = codes.split_at(count);
+            let (out, rest) = std::mem::take(&mut numbers).split_at_mut(count);
+            let pair = (value(all.scales, at), value(all.zeros, at));
+            apply(all.formula, all.codebook, now, std::iter::repeat(pair), out);
+            (codes, numbers, column) = (later, rest, end);
+        }
+    }
+}
+
+/// Each code has a scale and a zero.
+struct OneByOne;
+
+impl Loops<Codes<'_>, &mut [f32]> for OneByOne {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(all: Codes<'_>, numbers: &mut [f32]) {
+        let pairs = all.scales.iter().copied().zip(all.zeros.iter().copied());
+        apply(all.formula, all.codebook, all.codes, pairs, numbers);
     }
 }
 
