@@ -15,10 +15,10 @@
     )
 )]
 
-use crate::convert::convert;
 use crate::convert::scaled::Elements;
+use crate::convert::{as_bytes_mut, convert, with_avx2, Loops};
 use crate::error::{fail, Result};
-use crate::model::dtype::{Block, Class, Dtype, Logical};
+use crate::model::dtype::{Block, Class, Dtype, Logical, Numbers};
 use crate::model::manifest::element_count;
 use crate::model::structure::Groups;
 
@@ -27,6 +27,18 @@ const CODES: usize = 2048;
 
 /// How many scales or zeros are widened at a time.
 const WINDOW: usize = 512;
+
+/// Some elements from the number `at` on as f32. Returns how many.
+fn as_floats(elements: Elements<'_>, at: u64, floats: &mut [f32; WINDOW]) -> Result<usize> {
+    let width = elements.from.0.size();
+    let start = usize::try_from(at).unwrap_or(usize::MAX).saturating_mul(width);
+    let rest = elements.bytes.get(start..).unwrap_or_default();
+    let src = rest.get(..rest.len().min(WINDOW.saturating_mul(width))).unwrap_or_default();
+    let count = src.len().checked_div(width).unwrap_or(0);
+    let floats = as_bytes_mut(floats.get_mut(..count).unwrap_or_default());
+    convert(src, elements.from, Dtype::F32, floats, 0)?;
+    Ok(count)
+}
 
 /// Elements as 8-byte numbers; those that were asked for last, and some that follow.
 struct Window<'a> {
@@ -112,21 +124,49 @@ impl Place {
         self.base = groups.checked_rem(all).unwrap_or(0).saturating_mul(apart);
     }
 
-    fn next(&mut self) -> u64 {
-        let found = if self.has_lanes { self.base.wrapping_add(self.at) } else { self.base };
-        self.at = self.at.wrapping_add(1);
-        if self.at >= self.inner {
-            (self.at, self.within) = (0, self.within.wrapping_add(1));
-            if self.within >= self.group {
-                (self.within, self.base) =
-                    (0, self.base.wrapping_add(if self.has_lanes { self.inner } else { 1 }));
-                if self.base >= self.count {
-                    self.base = 0; // all indices of the axis use the same scales
-                }
+    /// The next elements, at most so many.
+    fn run(&mut self, most: usize) -> Run {
+        let is_row = self.inner == 1;
+        let (has_one, left) = match (is_row, self.group) {
+            (true, 1) => (false, self.count.saturating_sub(self.base)),
+            (true, group) => (true, group.saturating_sub(self.within)),
+            (false, _) => (!self.has_lanes, self.inner.saturating_sub(self.at)),
+        };
+        let lane = if self.has_lanes { self.at } else { 0 };
+        let count = usize::try_from(left).unwrap_or(usize::MAX).min(most).max(1);
+        let run = Run { first: self.base.saturating_add(lane), count, has_one };
+        self.at = self.at.saturating_add(count as u64);
+        if is_row || self.at >= self.inner {
+            let steps = self.within.saturating_add(if is_row { count as u64 } else { 1 });
+            let groups = steps.checked_div(self.group).unwrap_or(0);
+            (self.at, self.within) = (0, steps.checked_rem(self.group).unwrap_or(0));
+            let apart = if self.has_lanes { self.inner } else { 1 };
+            self.base = self.base.saturating_add(groups.saturating_mul(apart));
+            if self.base >= self.count {
+                self.base = 0; // all indices of the axis use the same scales
             }
         }
-        found
+        run
     }
+}
+
+/// Elements one after another, with one scale or with scales one after another.
+#[derive(Clone, Copy)]
+struct Run {
+    /// The number of the first scale.
+    first: u64,
+    count: usize,
+    has_one: bool,
+}
+
+/// Some scales and their zeros as f32.
+struct Factors {
+    scales: [f32; WINDOW],
+    zeros: [f32; WINDOW],
+    start: u64,
+    count: usize,
+    /// None was rounded, and integers are so small that their differences are exact in f32, too.
+    are_exact: bool,
 }
 
 /// Decodes the codes of an object, front to back.
@@ -135,8 +175,7 @@ pub(super) struct Decoder<'a> {
     place: Place,
     scales: Window<'a>,
     zeros: Zeros<'a>,
-    /// The last used scale: its number, its value, and its zero point.
-    last: Option<(u64, f64, Zero)>,
+    factors: Factors,
 }
 
 impl<'a> Decoder<'a> {
@@ -164,7 +203,10 @@ impl<'a> Decoder<'a> {
         let has_lanes = groups.group_size > 0 || count != along;
         let place =
             Place { inner, at: 0, group: groups.group_size.max(1), within: 0, has_lanes, base: 0, count };
-        Ok(Decoder { groups, place, scales: Window::new(scales, Dtype::F64)?, zeros, last: None })
+        let scales = Window::new(scales, Dtype::F64)?;
+        let none = [0.0; WINDOW];
+        let factors = Factors { scales: none, zeros: none, start: 0, count: 0, are_exact: false };
+        Ok(Decoder { groups, place, scales, zeros, factors })
     }
 
     /// Continue with element number `at`.
@@ -187,16 +229,32 @@ impl<'a> Decoder<'a> {
         for piece in chunk.chunks(words.saturating_mul(width).max(1)) {
             let count = piece.len().checked_div(width).unwrap_or(0).saturating_mul(per);
             let numbers = numbers.get_mut(..count).unwrap_or_default();
+            let groups = self.groups;
             if from.1.is_some() {
-                self.small_floats(piece, from, numbers)?;
+                convert(piece, from, Dtype::F32, as_bytes_mut(numbers), 0)?;
             } else {
-                for (word, numbers) in piece.chunks(width.max(1)).zip(numbers.chunks_mut(per.max(1))) {
-                    let word = word_of(word);
-                    for (at, number) in (0u64..).zip(numbers) {
-                        let code = code_in(self.groups, word, at);
-                        let (scale, zero) = self.next_scale()?;
-                        *number = product(code, zero, scale);
+                with_avx2::<Unpack, _, _>((groups, piece, width), &mut *numbers);
+            }
+            let code = |at: usize| {
+                let start = at.checked_div(per).unwrap_or(0).saturating_mul(width);
+                let word = piece.get(start..start.saturating_add(width)).map_or(0, word_of);
+                code_in(groups, word, at.checked_rem(per).unwrap_or(0) as u64)
+            };
+            let mut done = 0usize;
+            while let Some(rest) = numbers.get_mut(done..).filter(|rest| !rest.is_empty()) {
+                let mut run = self.place.run(rest.len());
+                let (mut rest, _) = rest.split_at_mut(run.count.min(rest.len()));
+                while !rest.is_empty() {
+                    let count = self.load_factors(run, rest.len())?;
+                    let (now, behind) = rest.split_at_mut(count.min(rest.len()));
+                    let code = |at: usize| from.1.is_none().then(|| code(done.saturating_add(at)));
+                    match self.factors.are_exact {
+                        true => self.factors.apply(run, now),
+                        false => self.apply_exactly(run, now, &code)?,
                     }
+                    done = done.saturating_add(now.len());
+                    run.first = run.first.saturating_add(if run.has_one { 0 } else { now.len() as u64 });
+                    rest = behind;
                 }
             }
             body(numbers)?;
@@ -204,48 +262,189 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn small_floats(
+    /// Codes, or small floats where there are none, become numbers: in f64 and in whole integers.
+    fn apply_exactly(
         &mut self,
-        src: &[u8],
-        from: (Dtype, Option<Logical>),
+        run: Run,
         numbers: &mut [f32],
+        code: &dyn Fn(usize) -> Option<u64>,
     ) -> Result<()> {
-        let mut bytes = [0u8; CODES * 4];
-        let bytes = bytes.get_mut(..numbers.len().saturating_mul(4)).unwrap_or_default();
-        convert(src, from, Dtype::F32, bytes, 0)?;
-        for (number, bytes) in numbers.iter_mut().zip(bytes.chunks_exact(4)) {
-            let float = bytes.first_chunk().map_or(0.0, |bytes| f32::from_ne_bytes(*bytes));
-            // The product is exact in f64.
-            *number = (f64::from(float) * self.next_scale()?.0) as f32;
+        let one = run.has_one.then(|| self.exact_factors(run.first)).transpose()?;
+        for (at, number) in numbers.iter_mut().enumerate() {
+            let (scale, zero) = match one {
+                Some(factors) => factors,
+                None => self.exact_factors(run.first.saturating_add(at as u64))?,
+            };
+            *number = match code(at) {
+                Some(code) => product(code, zero, scale),
+                None => (f64::from(*number) * scale) as f32, // exact in an f64
+            };
         }
         Ok(())
     }
 
-    /// The scale and the zero point of the next element.
-    #[inline]
-    fn next_scale(&mut self) -> Result<(f64, Zero)> {
-        let at = self.place.next();
-        if let Some((_, scale, zero)) = self.last.filter(|(last, ..)| *last == at) {
-            return Ok((scale, zero));
+    /// Loads scales from the run's first on. Returns how many of so many elements have theirs there.
+    fn load_factors(&mut self, run: Run, count: usize) -> Result<usize> {
+        if self.factors.left_from(run.first) == 0 {
+            self.factors.fill(self.groups, run.first, self.scales.elements, &self.zeros)?;
         }
+        match self.factors.left_from(run.first) {
+            0 => Err(fail!(Internal, "scale or zero {} does not exist", run.first)),
+            _ if run.has_one => Ok(count),
+            left => Ok(left.min(count)),
+        }
+    }
+
+    /// A scale and its zero.
+    fn exact_factors(&mut self, at: u64) -> Result<(f64, Zero)> {
         let scale = f64::from_ne_bytes(self.scales.get(at)?);
         let zero = match &mut self.zeros {
             Zeros::One(zero) => Zero::Integer(i128::from(*zero)),
             Zeros::Signed(zeros) => Zero::Integer(i128::from(i64::from_ne_bytes(zeros.get(at)?))),
             Zeros::Unsigned(zeros) => Zero::Integer(i128::from(u64::from_ne_bytes(zeros.get(at)?))),
             Zeros::Float(zeros) => Zero::Float(f64::from_ne_bytes(zeros.get(at)?) as f32),
+            Zeros::Packed(zeros) => Zero::Integer(i128::from(packed(self.groups, *zeros, at)?)),
+        };
+        Ok((scale, zero))
+    }
+}
+
+impl Factors {
+    fn offset_of(&self, at: u64) -> usize {
+        at.checked_sub(self.start).and_then(|offset| usize::try_from(offset).ok()).unwrap_or(usize::MAX)
+    }
+
+    /// How many there are from the number `at` on.
+    fn left_from(&self, at: u64) -> usize {
+        self.count.saturating_sub(self.offset_of(at))
+    }
+
+    /// Loads those from the number `at` on, or from some before it.
+    fn fill(&mut self, groups: Groups, at: u64, scales: Elements<'_>, zeros: &Zeros<'_>) -> Result<()> {
+        const SHORT: f32 = 8_388_608.0; // 2^23
+        let word = if matches!(zeros, Zeros::Packed(_)) { groups.codes_per_element } else { 1 };
+        let at = at.saturating_sub(at.checked_rem(word).unwrap_or(0)); // the first zero of its word
+        let count = as_floats(scales, at, &mut self.scales)?;
+        let of_zeros = match zeros {
+            Zeros::One(zero) => {
+                self.zeros.fill(*zero as f32);
+                count
+            }
             Zeros::Packed(zeros) => {
-                let (per, width) = (self.groups.codes_per_element, zeros.from.0.size());
-                let word = usize::try_from(at.checked_div(per).unwrap_or(0)).unwrap_or(usize::MAX);
-                let start = word.saturating_mul(width);
-                let word = zeros.bytes.get(start..start.saturating_add(width)).map(word_of);
-                let word = word.ok_or_else(|| fail!(Internal, "zero {at} does not exist"))?;
-                let code = code_in(self.groups, word, at.checked_rem(per).unwrap_or(0));
-                Zero::Integer(i128::from(code))
+                let (per, width) = (groups.codes_per_element as usize, zeros.from.0.size());
+                let [start, size] = [at as usize, WINDOW]
+                    .map(|codes| codes.checked_div(per).unwrap_or(0).saturating_mul(width));
+                let words = zeros.bytes.get(start..).unwrap_or_default();
+                let words = words.get(..words.len().min(size)).unwrap_or_default();
+                let codes = words.len().checked_div(width).unwrap_or(0).saturating_mul(per);
+                let floats = self.zeros.get_mut(..codes).unwrap_or_default();
+                with_avx2::<Unpack, _, _>((groups, words, width), &mut *floats);
+                floats.len()
+            }
+            Zeros::Signed(zeros) | Zeros::Unsigned(zeros) | Zeros::Float(zeros) => {
+                as_floats(zeros.elements, at, &mut self.zeros)?
             }
         };
-        self.last = Some((at, scale, zero));
-        Ok((scale, zero))
+        (self.start, self.count) = (at, count.min(of_zeros));
+        let are_short = || self.zeros.iter().take(self.count).all(|zero| zero.abs() < SHORT);
+        let is_single = match scales.from {
+            (dtype, None) => matches!(dtype, Dtype::F16 | Dtype::Bf16 | Dtype::F32),
+            (_, Some(logical)) => matches!(logical.numbers(), Numbers::Float8(_)),
+        };
+        self.are_exact = is_single && groups.bits <= 23 && (matches!(zeros, Zeros::Float(_)) || are_short());
+        Ok(())
+    }
+
+    /// Codes, or small floats, become numbers.
+    fn apply(&self, run: Run, numbers: &mut [f32]) {
+        let at = self.offset_of(run.first);
+        let [scales, zeros] = [&self.scales, &self.zeros].map(|all| all.get(at..).unwrap_or_default());
+        match (scales, zeros) {
+            ([scale, ..], [zero, ..]) if run.has_one => {
+                with_avx2::<TimesOne, _, _>((*scale, *zero), numbers);
+            }
+            _ => with_avx2::<TimesEach, _, _>((scales, zeros), numbers),
+        }
+    }
+}
+
+/// The same scale and zero for all.
+struct TimesOne;
+
+impl Loops<(f32, f32), &mut [f32]> for TimesOne {
+    type Result = ();
+
+    #[inline(always)]
+    fn run((scale, zero): (f32, f32), numbers: &mut [f32]) {
+        for number in numbers {
+            *number = (*number - zero) * scale;
+        }
+    }
+}
+
+/// One scale and one zero for each.
+struct TimesEach;
+
+impl Loops<(&[f32], &[f32]), &mut [f32]> for TimesEach {
+    type Result = ();
+
+    #[inline(always)]
+    fn run((scales, zeros): (&[f32], &[f32]), numbers: &mut [f32]) {
+        for ((number, scale), zero) in numbers.iter_mut().zip(scales).zip(zeros) {
+            *number = (*number - zero) * scale;
+        }
+    }
+}
+
+/// The code number `at` of those in words.
+fn packed(groups: Groups, words: Elements<'_>, at: u64) -> Result<u64> {
+    let (per, width) = (groups.codes_per_element, words.from.0.size());
+    let word = usize::try_from(at.checked_div(per).unwrap_or(0)).unwrap_or(usize::MAX);
+    let start = word.saturating_mul(width);
+    let word = words.bytes.get(start..start.saturating_add(width)).map(word_of);
+    let word = word.ok_or_else(|| fail!(Internal, "zero {at} does not exist"))?;
+    Ok(code_in(groups, word, at.checked_rem(per).unwrap_or(0)))
+}
+
+/// The codes of words as f32, which holds those of up to 24 bits.
+struct Unpack;
+
+impl Loops<(Groups, &[u8], usize), &mut [f32]> for Unpack {
+    type Result = ();
+
+    #[inline(always)]
+    fn run((groups, words, width): (Groups, &[u8], usize), numbers: &mut [f32]) {
+        // Sizes that the compiler knows: several codes at a time.
+        match (width, groups.codes_per_element) {
+            (1, 1) => unpack_known::<1, 1>(groups, words, numbers),
+            (1, 2) => unpack_known::<1, 2>(groups, words, numbers),
+            (1, 4) => unpack_known::<1, 4>(groups, words, numbers),
+            (4, 4) => unpack_known::<4, 4>(groups, words, numbers),
+            (4, 8) => unpack_known::<4, 8>(groups, words, numbers),
+            (4, 16) => unpack_known::<4, 16>(groups, words, numbers),
+            (_, per) => {
+                let per = usize::try_from(per).unwrap_or(usize::MAX).max(1);
+                for (word, numbers) in words.chunks(width.max(1)).zip(numbers.chunks_mut(per)) {
+                    let word = word_of(word);
+                    for (at, number) in (0u64..).zip(numbers) {
+                        *number = code_in(groups, word, at) as f32;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn unpack_known<const WIDTH: usize, const PER: usize>(groups: Groups, words: &[u8], numbers: &mut [f32]) {
+    let mut shifts = [0u32; PER];
+    (0u64..).zip(&mut shifts).for_each(|(at, shift)| *shift = shift_of(groups, at));
+    let mask = mask_of(groups) as u32;
+    for (word, numbers) in words.chunks_exact(WIDTH).zip(numbers.chunks_exact_mut(PER)) {
+        let word = word_of(word) as u32;
+        for (number, shift) in numbers.iter_mut().zip(shifts) {
+            *number = (word.wrapping_shr(shift) & mask) as i32 as f32;
+        }
     }
 }
 
@@ -263,10 +462,20 @@ fn word_of(bytes: &[u8]) -> u64 {
 /// The code with number `at` in a word.
 #[inline(always)]
 fn code_in(groups: Groups, word: u64, at: u64) -> u64 {
+    word.wrapping_shr(shift_of(groups, at)) & mask_of(groups)
+}
+
+/// Bits of a word behind the code number `at`.
+#[inline(always)]
+fn shift_of(groups: Groups, at: u64) -> u32 {
     let last = groups.codes_per_element.saturating_sub(1);
     let from_low = if groups.is_msb_first { last.saturating_sub(at) } else { at };
-    let shift = u32::try_from(from_low.saturating_mul(groups.bits)).unwrap_or(0);
-    word.wrapping_shr(shift) & 1u64.wrapping_shl(groups.bits as u32).wrapping_sub(1)
+    u32::try_from(from_low.saturating_mul(groups.bits)).unwrap_or(0)
+}
+
+#[inline(always)]
+fn mask_of(groups: Groups) -> u64 {
+    1u64.wrapping_shl(groups.bits as u32).wrapping_sub(1)
 }
 
 /// `(code - zero) * scale`.
