@@ -124,7 +124,7 @@ fuzz-quick: ## run every fuzz target for 3,000 inputs
 # The benchmark links the library that make libs stages, as a C program would.
 bench: libs zt ## measure the library beside its peers and the machine's limits; QUICK=1: smaller, two minutes
 	@sh tools/need.sh bench || true
-	@if sh tools/need.sh runai; then sh tools/fetch_runai.sh $(T)/runai; fi
+	@if sh tools/need.sh runai; then sh tools/fetch_runai.sh $(T)/runai; sh tools/fetch_gguf_py.sh $(T)/gguf-py; fi
 	cd benches && $(CARGO) fetch --locked
 	cd benches && ZT_LIB_DIR=$(T)/lib CARGO_TARGET_DIR=$(T)/bench-build $(CARGO) build --release --locked
 	@mkdir -p $(T)/bench

@@ -63,6 +63,7 @@ fn main() {
             .include(&src)
             .define("_GNU_SOURCE", None)
             .warnings(false)
+            .flag_if_supported("-march=native")
             .opt_level(3);
         b
     };

@@ -17,7 +17,7 @@ WORKLOAD is one of these, by name or number; without one all run:
   w6  compress       zstd                           w13 threads   other numbers of threads
   w7  digests                                       w14 convert_file  safetensors to .zt
   w15 stream         loads: rings, shards, slices   w16 cache     a cache of experts
-  w17 ztensor_2      zTensor 2: open, load, write
+  w17 ztensor_2      zTensor 2: open, load, write  w18 numbers   blocks of ggml to floats and back
 
 Options:
   --quick      small files and few rounds: shows that everything works, not how fast
@@ -40,7 +40,7 @@ What cannot be measured on this machine is printed as \"not measured: WHY\", and
 ";
 
 /// Number and name of each workload, in the order of the runs.
-pub const WORKLOADS: [(&str, &str); 17] = [
+pub const WORKLOADS: [(&str, &str); 18] = [
     ("w1", "open"),
     ("w2", "load"),
     ("w3", "cold_load"),
@@ -58,6 +58,7 @@ pub const WORKLOADS: [(&str, &str); 17] = [
     ("w15", "stream"),
     ("w16", "cache"),
     ("w17", "ztensor_2"),
+    ("w18", "numbers"),
 ];
 
 pub enum Command {
@@ -144,7 +145,7 @@ mod tests {
     #[test]
     fn what_is_not_an_argument_is_one_line() {
         for args in
-            [&["--fast"][..], &["w18"], &["w0"], &["--dir"], &["--reps", "many"], &["--reps", "0"], &["x"]]
+            [&["--fast"][..], &["w19"], &["w0"], &["--dir"], &["--reps", "many"], &["--reps", "0"], &["x"]]
         {
             let Err(line) = of(args) else { panic!("{args:?}") };
             assert!(line.contains(args.last().unwrap()) && !line.contains('\n'), "{line}");

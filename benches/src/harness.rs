@@ -107,13 +107,24 @@ fn verdicts(g: &Group<'_>, samples: &[Vec<Sample>], missing: &[Option<String>]) 
             crate::targets::judge_ratio(t, Err(why));
             continue;
         }
-        let ratios: Vec<f64> = samples[a]
-            .iter()
-            .zip(&samples[b])
-            .filter_map(|(x, y)| Some(x.get(m).copied()?? / y.get(m).copied()??))
-            .collect();
-        let ratio = if ratios.is_empty() { Err("no round has both times") } else { Ok(median(&ratios)) };
-        crate::targets::judge_ratio(t, ratio);
+        let ratio_to = |b: usize| {
+            let pairs = samples[a].iter().zip(&samples[b]);
+            let ratios: Vec<f64> =
+                pairs.filter_map(|(x, y)| Some(x.get(m).copied()?? / y.get(m).copied()??)).collect();
+            if ratios.is_empty() {
+                Err("no round has both times")
+            } else {
+                Ok(median(&ratios))
+            }
+        };
+        let ratio = ratio_to(b);
+        let other = t.or.and_then(|(other, reach)| Some((other, reach, ratio_to(at(other)?).ok()?)));
+        match other {
+            Some((other, reach, value)) if ratio.is_ok_and(|ratio| value / reach < ratio / t.reach) => {
+                crate::targets::judge_ratio_to(t, other, Ok(value), reach);
+            }
+            _ => crate::targets::judge_ratio(t, ratio),
+        }
     }
 }
 

@@ -51,7 +51,7 @@ impl Drop for Cleanup {
 /// Its number (see args::WORKLOADS), and what it does.
 type Workload = (&'static str, fn(&Cfg) -> Vec<Value>);
 
-const TABLE: [Workload; 20] = [
+const TABLE: [Workload; 21] = [
     ("w1", workloads::open::run),
     ("w1", workloads::open_kinds::run),
     ("w1", workloads::vocabulary::run),
@@ -72,6 +72,7 @@ const TABLE: [Workload; 20] = [
     ("w16", workloads::cache::run),
     ("w17", workloads::ztensor_2::run),
     ("w17", workloads::write_ztensor_2::run),
+    ("w18", workloads::numbers::run),
 ];
 
 fn main() -> ExitCode {

@@ -15,6 +15,8 @@ extern "C" {
     fn shim_open(path: *const c_char, load: c_int, data: *mut *mut c_void) -> *mut c_void;
     fn shim_free_data(data: *mut c_void);
     fn shim_data(data: *mut c_void) -> *const c_void;
+    fn shim_to_float(kind: c_int, blocks: *const c_void, out: *mut f32, count: i64) -> c_int;
+    fn shim_from_f16(kind: c_int, x: *const u16, blocks: *mut c_void, n: i64, row: *mut f32, length: i64);
     fn gguf_free(g: *mut c_void);
     fn gguf_get_n_tensors(g: *const c_void) -> i64;
     fn gguf_find_tensor(g: *const c_void, name: *const c_char) -> i64;
@@ -133,4 +135,18 @@ pub fn vocabulary(path: &Path) -> Sample {
     let read = t.lap();
     drop(g);
     vec![opened, read, t.lap()]
+}
+
+/// Blocks of a type to f32. False where ggml has no function for it.
+pub fn to_f32(kind: u32, blocks: &[u8], out: &mut [f32]) -> bool {
+    let count = out.len() as i64;
+    unsafe { shim_to_float(kind as c_int, blocks.as_ptr().cast(), out.as_mut_ptr(), count) != 0 }
+}
+
+/// f16 to blocks of a type, by rows of 4096 elements.
+pub fn from_f16(kind: u32, halves: &[u16], blocks: &mut [u8]) {
+    let mut row = [0f32; 4096];
+    let (n, length) = (halves.len() as i64, row.len() as i64);
+    let out = blocks.as_mut_ptr().cast();
+    unsafe { shim_from_f16(kind as c_int, halves.as_ptr(), out, n, row.as_mut_ptr(), length) };
 }

@@ -12,3 +12,11 @@ pub fn index(_: &Path, _: &[CString], _: usize) -> Sample {
 pub fn vocabulary(_: &Path) -> Sample {
     not_measured("ggml's source could not be fetched")
 }
+
+pub fn to_f32(_: u32, _: &[u8], _: &mut [f32]) -> bool {
+    not_measured("ggml's source could not be fetched")
+}
+
+pub fn from_f16(_: u32, _: &[u16], _: &mut [u8]) {
+    not_measured("ggml's source could not be fetched")
+}

@@ -7,6 +7,7 @@ pub mod ggml;
 pub mod ggml;
 pub mod gguf_candle;
 pub mod gguf_file;
+pub mod gguf_py;
 pub mod limits;
 pub mod runai;
 pub mod safetensors;

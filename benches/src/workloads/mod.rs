@@ -9,6 +9,7 @@ pub mod convert_file;
 pub mod digests;
 pub mod experts;
 pub mod load;
+pub mod numbers;
 pub mod open;
 pub mod open_kinds;
 pub mod scale;

@@ -6,38 +6,9 @@ use crate::peers::{limits, zt1, Lap};
 use crate::workloads::open::LIMIT;
 use crate::{sys, zt, Cfg};
 use serde_json::Value;
-use std::ffi::{c_char, c_int, c_void, CString};
+use std::ffi::CString;
 use std::path::Path;
-use std::ptr::{null, null_mut};
-
-#[repr(C)]
-struct QuantizedDesc {
-    size: usize,
-    bits: u64,
-    group_size: u64,
-    packing: *const c_char,
-    packed_weight: *const c_void,
-    packed_weight_size: u64,
-    scales: *const c_void,
-    scales_size: u64,
-    zeros: *const c_void,
-    zeros_size: u64,
-    packed_weight_dtype: c_int,
-    scales_dtype: c_int,
-    zeros_dtype: c_int,
-    reserved: u32,
-}
-
-extern "C" {
-    fn zt_write_quantized(
-        writer: *mut zt::Writer,
-        name: *const c_char,
-        name_length: usize,
-        shape: *const u64,
-        rank: usize,
-        desc: *const QuantizedDesc,
-    ) -> i32;
-}
+use std::ptr::null_mut;
 
 const DATA: [u64; 8] = [7; 8];
 
@@ -48,8 +19,7 @@ fn dense(writer: *mut zt::Writer, name: &CString) {
 
 fn quantized(writer: *mut zt::Writer, name: &CString) {
     let (shape, data) = ([4, 32], DATA.as_ptr().cast());
-    let desc = QuantizedDesc {
-        size: std::mem::size_of::<QuantizedDesc>(),
+    let desc = zt::QuantizedDesc {
         bits: 4,
         group_size: 32,
         packing: c"int32_low_nibble".as_ptr(),
@@ -57,14 +27,11 @@ fn quantized(writer: *mut zt::Writer, name: &CString) {
         packed_weight_size: 64,
         scales: data,
         scales_size: 16,
-        zeros: null(),
-        zeros_size: 0,
         packed_weight_dtype: zt::I32,
         scales_dtype: zt::F32,
-        zeros_dtype: 0,
-        reserved: 0,
+        ..zt::QuantizedDesc::new()
     };
-    zt::ok(unsafe { zt_write_quantized(writer, name.as_ptr(), 0, shape.as_ptr(), 2, &desc) });
+    zt::ok(unsafe { zt::zt_write_quantized(writer, name.as_ptr(), 0, shape.as_ptr(), 2, &desc) });
 }
 
 fn generate(path: &Path, n: usize, digest: i32, put: fn(*mut zt::Writer, &CString)) {

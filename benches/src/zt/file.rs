@@ -22,6 +22,9 @@ pub const F32: i32 = 2;
 pub const F16: i32 = 3;
 pub const BF16: i32 = 4;
 pub const I32: i32 = 6;
+pub const U8: i32 = 12;
+pub const TYPE_Q4_0: i32 = 32;
+pub const TYPE_Q8_0: i32 = 36;
 pub const ZSTD: i32 = 2;
 pub const NO_DIGEST: i32 = 1;
 pub const CRC32C: i32 = 2;
@@ -55,6 +58,9 @@ pub struct Request {
     pub rows: [u64; 4],
     pub verify: u32,
     pub convert: i32,
+    pub lossy: u32,
+    pub reserved: u32,
+    pub object: *const Object,
 }
 
 #[repr(C)]
@@ -313,7 +319,15 @@ pub fn request(component: *const Component, dst: &mut [u8]) -> Request {
         rows: [0; 4],
         verify: 0,
         convert: 0,
+        lossy: 0,
+        reserved: 0,
+        object: null(),
     }
+}
+
+/// Reads all numbers of an object as a dtype.
+pub fn request_as(object: *const Object, dtype: i32, dst: &mut [u8]) -> Request {
+    Request { object, convert: dtype, ..request(null(), dst) }
 }
 
 /// Structs for a listing.

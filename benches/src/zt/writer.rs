@@ -1,6 +1,6 @@
 //! Writing, as a C program does it.
 
-use super::file::{cpath, ok, Writer, NO_DIGEST};
+use super::file::{cpath, ok, Object, Writer, F16, NO_DIGEST, SPEC_2, U8};
 use crate::data::Spec;
 use std::ffi::{c_char, c_void, CString};
 use std::path::Path;
@@ -149,4 +149,107 @@ pub fn write_sink(
     ok(unsafe { zt_write_create_sink(&sink, o, &mut w) });
     fill(w, specs, names, data, dtype);
     (t.bytes, t.kept.unwrap_or_default())
+}
+
+#[repr(C)]
+struct CopyOptions {
+    size: usize,
+    name: *const c_char,
+    name_length: usize,
+    encoding: i32,
+    digest: i32,
+    dtype: i32,
+    type_: i32,
+}
+
+extern "C" {
+    fn zt_write_copy(w: *mut Writer, object: *const Object, o: *const CopyOptions) -> i32;
+}
+
+/// Copies an object, quantized to a type, on one thread. Nothing keeps what is written; its size.
+pub fn quantize(object: *const Object, type_: i32) -> u64 {
+    let mut t = Taken { bytes: 0, kept: None };
+    let context = std::ptr::from_mut(&mut t).cast();
+    let size = std::mem::size_of::<Sink>();
+    let sink = Sink { size, context, write: take, finish: null(), close: null() };
+    let writer = WriterOptions { threads: 1, ..writer_options() };
+    let size = std::mem::size_of::<CopyOptions>();
+    let how =
+        CopyOptions { size, name: null(), name_length: 0, encoding: 0, digest: NO_DIGEST, dtype: 0, type_ };
+    let mut w = null_mut();
+    ok(unsafe { zt_write_create_sink(&sink, &writer, &mut w) });
+    ok(unsafe { zt_write_copy(w, object, &how) });
+    ok(unsafe { zt_write_finish(w, null_mut()) });
+    t.bytes
+}
+
+#[repr(C)]
+pub struct QuantizedDesc {
+    pub size: usize,
+    pub bits: u64,
+    pub group_size: u64,
+    pub packing: *const c_char,
+    pub packed_weight: *const c_void,
+    pub packed_weight_size: u64,
+    pub scales: *const c_void,
+    pub scales_size: u64,
+    pub zeros: *const c_void,
+    pub zeros_size: u64,
+    pub packed_weight_dtype: i32,
+    pub scales_dtype: i32,
+    pub zeros_dtype: i32,
+    pub reserved: u32,
+    pub scales_type: i32,
+    pub has_axis: u32,
+    pub axis: u64,
+    pub zero_point: i64,
+    pub msb_first: u32,
+    pub zeros_packed: u32,
+}
+
+impl QuantizedDesc {
+    pub fn new() -> QuantizedDesc {
+        let d: QuantizedDesc = unsafe { std::mem::zeroed() };
+        QuantizedDesc { size: std::mem::size_of::<QuantizedDesc>(), ..d }
+    }
+}
+
+extern "C" {
+    pub fn zt_write_quantized(
+        w: *mut Writer,
+        name: *const c_char,
+        name_length: usize,
+        shape: *const u64,
+        rank: usize,
+        desc: *const QuantizedDesc,
+    ) -> i32;
+}
+
+/// A file of zTensor 2 in memory with the codes of "t", u8 of 4 or 8 bits, in groups of 128 along an axis, with
+/// scales of f16.
+pub fn write_groups(shape: [u64; 2], bits: u64, axis: u64, codes: &[u8], scales: &[u16]) -> Vec<u8> {
+    let mut t = Taken { bytes: 0, kept: Some(Vec::new()) };
+    let context = std::ptr::from_mut(&mut t).cast();
+    let size = std::mem::size_of::<Sink>();
+    let sink = Sink { size, context, write: take, finish: null(), close: null() };
+    let writer = WriterOptions { spec_version: SPEC_2, ..writer_options() };
+    let groups = QuantizedDesc {
+        bits,
+        group_size: 128,
+        packed_weight: codes.as_ptr().cast(),
+        packed_weight_size: codes.len() as u64,
+        scales: scales.as_ptr().cast(),
+        scales_size: 2 * scales.len() as u64,
+        packed_weight_dtype: U8,
+        scales_dtype: F16,
+        has_axis: 1,
+        axis,
+        zero_point: 8,
+        ..QuantizedDesc::new()
+    };
+    let mut w = null_mut();
+    ok(unsafe { zt_write_create_sink(&sink, &writer, &mut w) });
+    ok(unsafe { zt_write_quantized(w, c"t".as_ptr(), 0, shape.as_ptr(), 2, &groups) });
+    ok(unsafe { zt_write_finish(w, null_mut()) });
+    t.kept.unwrap_or_default()
 }
