@@ -11,7 +11,7 @@ from . import _declarations as c
 from ._callbacks import Carrier, Progress, source, store
 from ._component import ADVICE, Component, buffer_of, end_capsules, names_of, read_options
 from ._elements import named, target_number
-from ._library import (AnyPath, Handle, InvalidArgument, NotFound, ZTensorError, check, chosen, failure, field_text,
+from ._library import (AnyPath, Handle, InvalidArgument, InvalidState, NotFound, ZTensorError, check, chosen, failure, field_text,
                        filled, lib, options, remote_options, report, sized, text)
 from ._library import remote as remote_library
 from ._object import Object, numbers
@@ -217,7 +217,7 @@ class File(Handle, Mapping[str, Object]):
 
     def _live(self):
         if not self._handle:
-            raise ValueError("the file is closed")
+            raise InvalidState("the file is closed")
         return self._handle
 
     def close(self) -> None:

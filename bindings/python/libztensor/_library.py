@@ -160,8 +160,8 @@ class NotMappable(ZTensorError):
     status = c.ZT_ERROR_NOT_MAPPABLE
 
 
-class InvalidState(ZTensorError):
-    """A call out of order: of a writer that has failed, say."""
+class InvalidState(ZTensorError, ValueError):
+    """A call out of order: of a writer that has failed, or of a closed file."""
 
     status = c.ZT_ERROR_STATE
 

@@ -6,7 +6,9 @@ import ctypes
 import itertools
 import math
 import os
+import re
 import stat
+from collections.abc import Iterable
 from typing import Any, BinaryIO, Optional
 
 from ._library import Unsupported
@@ -16,10 +18,17 @@ NAMES = {"bool": "BOOL", "f4_e2m1": "F4", "f6_e2m3": "F6_E2M3", "f6_e3m2": "F6_E
          "f8_e4m3fn": "F8_E4M3", "f8_e8m0": "F8_E8M0", "f8_e4m3fnuz": "F8_E4M3FNUZ", "f8_e5m2fnuz": "F8_E5M2FNUZ", "i16": "I16",
          "u16": "U16", "f16": "F16", "bf16": "BF16", "i32": "I32", "u32": "U32", "f32": "F32", "complex64": "C64", "f64": "F64",
          "i64": "I64", "u64": "U64"}
+# Bits of an element, by the digits of the name that a file has for it.
+_BITS = {name: 8 if known == "BOOL" else int(re.match("[A-Z]+([0-9]+)", known)[1]) for name, known in NAMES.items()}  # type: ignore[index]
 _ORDER = {name: place for place, name in enumerate(NAMES)}
 _MAX_HEADER = 100_000_000  # more is refused by safetensors
 _PIECE = 64 << 20  # bytes of a write, so that a signal is handled between two of them
 _numbers = itertools.count()
+
+
+def size_of(type: str, shape: Iterable[int]) -> int:
+    """Bytes of a tensor."""
+    return (math.prod(shape) * _BITS[type] + 7) // 8
 
 
 def _header(tensors: list, metadata: Optional[dict[str, str]]) -> bytes:

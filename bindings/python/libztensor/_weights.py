@@ -58,6 +58,21 @@ class Weight(NamedTuple):
     convert: int = 0
     is_whole: bool = False
 
+    @property
+    def file_shape(self) -> list[int]:
+        """The shape in the file, where two 4-bit floats of a byte are two elements."""
+        return [*self.shape[:-1], self.shape[-1] * 2] if self.type == PAIRS else list(self.shape)
+
+    @property
+    def file_type(self) -> str:
+        """What safetensors calls its elements."""
+        return _safetensors.NAMES.get(self.element, self.element.upper())
+
+
+def file_order(of: Weight) -> tuple[int, int, int]:
+    """Where a tensor is in a model. An empty one comes before what starts where it ends."""
+    return of.part, of.offset, of.size
+
 
 def weights(file: File, refuse: bool = False, dtype: Optional[str] = None) -> Iterator[Weight]:
     """All tensors in file order. Sparse objects and groups are left out, or refused. dtype: the floats, blocks, sparse
@@ -173,7 +188,7 @@ def weight(file: File, name: str, dtype: Optional[str] = None) -> Weight:
     return of if dtype is None else _converted(of, info, dtype)
 
 
-def _refuse(of: Weight) -> None:
+def check_readable(of: Weight) -> None:
     """Refuses a tensor that cannot be read."""
     if not of.type:
         encoding = names_of(component_info(of.component))[2]
@@ -253,9 +268,16 @@ def _place(one, dimension: int):
     return place % dimension
 
 
+def _is_plain(index) -> bool:
+    """Whether an index has integers, slices and ``...`` alone, so that a part of a tensor can be read."""
+    given = index if isinstance(index, tuple) else (index,)
+    return all(one is ... or isinstance(one, (int, slice)) for one in given)
+
+
 class Slice(Handle):
     """A tensor that is read in parts: ``[...]`` like an array, only with forward steps. Only what is needed is read; what
-    get_tensor leaves in the file stays there, and a part is then a view of it."""
+    get_tensor leaves in the file stays there, and a part is then a view of it. Of PyTorch, lists of places, masks and None read all
+    of the tensor first."""
 
     def __init__(self, opened: "Opened", of: Weight) -> None:
         self._opened, self._of = opened, of
@@ -265,16 +287,18 @@ class Slice(Handle):
 
     def get_shape(self) -> list[int]:
         """The shape in the file, where two 4-bit floats of a byte are two elements."""
-        shape, pairs = list(self._of.shape), self._of.type == PAIRS
-        return [*shape[:-1], shape[-1] * 2] if pairs else shape
+        return self._of.file_shape
 
     def get_dtype(self) -> str:
-        return _safetensors.NAMES.get(self._of.element, self._of.element.upper())
+        """What safetensors calls the elements: "F32", "BF16"; others by their name here, in capitals."""
+        return self._of.file_type
 
     def __getitem__(self, index: Any) -> Any:
         of, opened = self._of, self._opened
-        _refuse(of)
-        wanted, pairs = places(index, tuple(self.get_shape())), of.type == PAIRS
+        check_readable(of)
+        if opened._framework.any_index and not _is_plain(index):
+            return take(opened._file, [of], opened._framework, opened._mapped)[of.name][index]
+        wanted, pairs = places(index, tuple(of.file_shape)), of.type == PAIRS
         if of.type != of.element and not pairs:
             raise Unsupported(f"{of.name!r} is in blocks of {of.element}: pass dtype=\"float32\" for its numbers; get_tensor gives "
                               "all of its bytes")
@@ -310,9 +334,9 @@ def _of_pairs(name: str, one) -> slice:
 class Opened(Handle):
     """An open file or model, as ``safe_open`` of safetensors gives it. Use it in a ``with`` block."""
 
-    def __init__(self, filename: AnyPath, framework: Any, mapped: bool) -> None:
+    def __init__(self, filename: AnyPath, framework: Any, mapped: bool, part: bool = False) -> None:
         self._framework = framework
-        self._file = File.open_model(os.fspath(filename), mode="private" if mapped else "auto")
+        self._file = File.open_model(os.fspath(filename), mode="private" if mapped else "auto", part=part)
         self._mapped = Mapped(self._file) if mapped else None
         self._all: Optional[dict[str, Weight]] = None
 
@@ -345,7 +369,7 @@ class Opened(Handle):
 
     def offset_keys(self) -> list[str]:
         """The names of all tensors, in the order of the file."""
-        return [of.name for of in sorted(self._weights().values(), key=lambda of: (of.part, of.offset))]
+        return [of.name for of in sorted(self._weights().values(), key=file_order)]
 
     def metadata(self) -> Optional[dict[str, str]]:
         """The attributes of the file that are texts; None without them, and {} for an empty map.
@@ -394,7 +418,7 @@ def _check_size(of: Weight, size: int) -> None:
 def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict[str, Any]:
     """Tensors: those that can lie in the mapped file do, all others are read in one call."""
     for of in wanted:
-        _refuse(of)
+        check_readable(of)
     uploaded = wanted if framework.uploads(wanted) else []
     made = framework.upload(uploaded) if uploaded else {}
     due = []
@@ -442,12 +466,12 @@ def is_mapped(backend: str) -> bool:
     return backend == "mmap"
 
 
-def load_file(filename: AnyPath, framework, mapped: bool, skip_unreadable: bool = False, dtype: Any = None) -> dict:
+def load_file(filename: AnyPath, framework, mapped: bool, skip_unreadable: bool = False, dtype: Any = None, part: bool = False) -> dict:
     """All tensors of a file or model that is opened for it. What is mapped is mostly looked at from front to back, and is read
     far ahead then: otherwise a disk is asked for little at a time."""
     mode, advice = ("private", "sequential") if mapped else ("auto", "none")
     # Codes alone are no numbers: a weight that a tool stored as several tensors is one.
-    with File.open_model(os.fspath(filename), mode=mode, advice=advice, combine=dtype is not None) as file:
+    with File.open_model(os.fspath(filename), mode=mode, advice=advice, part=part, combine=dtype is not None) as file:
         return load(file, framework, Mapped(file) if mapped else None, skip_unreadable, dtype)
 
 
@@ -461,8 +485,8 @@ def in_pieces(file: File, framework, budget: int, rank: int, world: int, dimensi
         read_into(file, [(of, address, size, slab) for of, slab, _, address, size in group])
         return [(g[0].name, framework.finished(g[2])) for g in group]
 
-    for of in sorted(weights(file, refuse=dtype is not None, dtype=_float(dtype)), key=lambda of: (of.part, of.offset)):
-        _refuse(of)
+    for of in sorted(weights(file, refuse=dtype is not None, dtype=_float(dtype)), key=file_order):
+        check_readable(of)
         along = dimension_of(of.name, of.shape) if dimension_of is not None and world > 1 else None
         slabs, shape = None, of.shape
         if along is not None:

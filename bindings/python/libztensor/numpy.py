@@ -34,6 +34,8 @@ def _dtype(type: str):
 class _NumPy:
     """How arrays are made."""
 
+    any_index = False  # Slice takes integers and slices
+
     @staticmethod
     def empty(shape, type):
         made = numpy.empty(shape, _dtype(type))
@@ -92,8 +94,8 @@ def _to_write(tensor_dict) -> list:
     return [one(name, numpy.asarray(given)) for name, given in tensor_dict.items()]
 
 
-def load_file(filename: Union[str, os.PathLike[str]], *, mapped: bool = False,
-              backend: str = "mmap", skip_unreadable: bool = False, dtype: Any = None) -> Dict[str, Any]:
+def load_file(filename: Union[str, os.PathLike[str]], *, mapped: bool = False, backend: str = "mmap",
+              skip_unreadable: bool = False, dtype: Any = None, part: bool = False) -> Dict[str, Any]:
     """All tensors of a file or a model, by name, as arrays of the caller's own.
 
     dtype: float64, float32, float16 or bfloat16, as a name or as a dtype. All floats, blocks, groups and sparse objects come as
@@ -101,8 +103,9 @@ def load_file(filename: Union[str, os.PathLike[str]], *, mapped: bool = False,
 
     mapped: leave their bytes in the file until they are looked at; writing to them does not change it. Then nobody may cut the
     file short while an array lives. backend: "mmap" or "pread", which give the same. Blocks of quantized numbers come as bytes, in
-    rows. A tensor that cannot be read, such as one of an unknown type, is an error; skip_unreadable leaves it out with a warning."""
-    return _weights.load_file(filename, _NumPy, _weights.is_mapped(backend) and mapped, skip_unreadable, dtype)
+    rows. A tensor that cannot be read, such as one of an unknown type, is an error; skip_unreadable leaves it out with a warning.
+    part: read this file alone, although it is a part of a model."""
+    return _weights.load_file(filename, _NumPy, _weights.is_mapped(backend) and mapped, skip_unreadable, dtype, part)
 
 
 def load(data: bytes, *, skip_unreadable: bool = False, dtype: Any = None) -> Dict[str, Any]:
@@ -111,16 +114,23 @@ def load(data: bytes, *, skip_unreadable: bool = False, dtype: Any = None) -> Di
         return _weights.load(file, _NumPy, None, skip_unreadable, dtype)
 
 
-def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "np", device: Union[str, int] = "cpu", *,
-              backend: str = "mmap") -> Opened:
-    """Opens a file or a model, to take single tensors or parts of them: keys(), get_tensor(name), get_slice(name)[...].
-
-    backend: "pread" reads tensors of PyTorch into memory of their own, "mmap" leaves them in the file."""
-    _weights.is_mapped(backend)
-    if framework in ("pt", "torch", "pytorch"):
+def _framework(name: str, device: Any, backend: str) -> tuple:
+    """What makes tensors of the framework of a name, and whether they may lie in the mapped file."""
+    is_mapped = _weights.is_mapped(backend)
+    if name in ("pt", "torch", "pytorch"):
         from . import torch
 
-        return torch.safe_open(filename, framework, device, backend=backend)
-    if framework not in ("np", "numpy"):
-        raise SafetensorError(f"framework {framework!r} is not one of np, numpy, pt, torch, pytorch")
-    return Opened(filename, _NumPy, False)
+        made = torch._Torch(device)
+        return made, is_mapped and made.on_cpu
+    if name not in ("np", "numpy"):
+        raise SafetensorError(f"framework {name!r} is not one of np, numpy, pt, torch, pytorch")
+    return _NumPy, False
+
+
+def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "np", device: Union[str, int] = "cpu", *,
+              backend: str = "mmap", part: bool = False) -> Opened:
+    """Opens a file or a model, to take single tensors or parts of them: keys(), get_tensor(name), get_slice(name)[...].
+
+    backend: "pread" reads tensors of PyTorch into memory of their own, "mmap" leaves them in the file. part: open this file alone,
+    although it is a part of a model."""
+    return Opened(filename, *_framework(framework, device, backend), part)

@@ -22,9 +22,10 @@ import torch
 from . import _upload, _weights
 from ._elements import PAIRS, TORCH
 from ._file import File
-from ._library import AnyPath, Unsupported
+from ._library import AnyPath, InvalidArgument, Unsupported
 from ._library import ZTensorError as SafetensorError
 from ._weights import Opened
+from .numpy import _framework
 
 __all__ = ["SafetensorError", "iterate", "load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model"]
 
@@ -54,8 +55,13 @@ def _size(dtype) -> int:
 class _Torch:
     """How tensors are made."""
 
+    any_index = True  # Slice takes what a tensor takes
+
     def __init__(self, device):
-        self._device = torch.device("cpu" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+        try:
+            self._device = torch.device("cpu" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+        except (RuntimeError, TypeError) as why:
+            raise InvalidArgument(f"device {device!r}: {why}") from None
 
     @staticmethod
     def empty(shape, type):
@@ -164,7 +170,7 @@ def _sharing(tensors) -> List[List[str]]:
 
 
 def load_file(filename: Union[str, os.PathLike[str]], device: Union[str, int] = "cpu", *, mapped: bool = True,
-              backend: str = "mmap", skip_unreadable: bool = False, dtype: Any = None) -> Dict[str, Any]:
+              backend: str = "mmap", skip_unreadable: bool = False, dtype: Any = None, part: bool = False) -> Dict[str, Any]:
     """All tensors of a file or a model, by name.
 
     dtype: float64, float32, float16 or bfloat16, as a name or as a dtype. All floats, blocks, groups and sparse objects come as
@@ -174,9 +180,10 @@ def load_file(filename: Union[str, os.PathLike[str]], device: Union[str, int] = 
     change the file, and nobody may cut the file short while one lives. mapped=False, or backend="pread", reads all at once, into memory of
     their own. What is compressed is read in any case, and what goes to another device: to a CUDA device through pinned memory, on several
     threads. Blocks of quantized numbers come as bytes, in rows. A tensor that cannot be read, such as one of an unknown type, is an error;
-    skip_unreadable leaves it out with a warning."""
+    skip_unreadable leaves it out with a warning. part: read this file alone, although it is a part of a model."""
     framework = _Torch(device)
-    return _weights.load_file(filename, framework, _weights.is_mapped(backend) and mapped and framework.on_cpu, skip_unreadable, dtype)
+    mapped = _weights.is_mapped(backend) and mapped and framework.on_cpu
+    return _weights.load_file(filename, framework, mapped, skip_unreadable, dtype, part)
 
 
 def load(data: bytes, *, skip_unreadable: bool = False, dtype: Any = None) -> Dict[str, Any]:
@@ -186,18 +193,12 @@ def load(data: bytes, *, skip_unreadable: bool = False, dtype: Any = None) -> Di
 
 
 def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "pt", device: Union[str, int] = "cpu", *,
-              backend: str = "mmap") -> Opened:
+              backend: str = "mmap", part: bool = False) -> Opened:
     """Opens a file or a model, to take single tensors or parts of them: keys(), get_tensor(name), get_slice(name)[...].
 
-    backend: "pread" reads tensors into memory of their own, "mmap" leaves them in the file."""
-    if framework in ("np", "numpy"):
-        from . import numpy
-
-        return numpy.safe_open(filename, framework, backend=backend)
-    if framework not in ("pt", "torch", "pytorch"):
-        raise SafetensorError(f"framework {framework!r} is not one of np, numpy, pt, torch, pytorch")
-    made = _Torch(device)
-    return Opened(filename, made, _weights.is_mapped(backend) and made.on_cpu)
+    backend: "pread" reads tensors into memory of their own, "mmap" leaves them in the file. part: open this file alone, although
+    it is a part of a model."""
+    return Opened(filename, *_framework(framework, device, backend), part)
 
 
 def save_model(model: Any, filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None,
@@ -240,10 +241,10 @@ def _is_within(part, whole) -> bool:
 
 
 def load_model(model: Any, filename: Union[str, os.PathLike[str]], strict: bool = True,
-               device: Union[str, int] = "cpu", *, backend: str = "mmap") -> Tuple[List[str], List[str]]:
+               device: Union[str, int] = "cpu", *, backend: str = "mmap", part: bool = False) -> Tuple[List[str], List[str]]:
     """Fills a module with what save_model wrote; the names that are missing and those that are not expected. strict: either
-    is a RuntimeError."""
-    state = load_file(filename, device, backend=backend)
+    is a RuntimeError. part: as for load_file."""
+    state = load_file(filename, device, backend=backend, part=part)
     missing, unexpected = model.load_state_dict(state, strict=False)
     own = model.state_dict()
     filled = {name for names in _sharing(own) for whole in names if whole in state

@@ -11,22 +11,10 @@ lib=$(cd "$1" && pwd)
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
 release=0.8.0
-python=${TORCH_PYTHON:-/usr/bin/python3}
-torch=
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBYTECODE=1
 
-# The suite needs a PyTorch that has all types of safetensors.
-if ! "$python" -c "import torch, numpy; torch.float4_e2m1fn_x2" 2>/dev/null; then
-    python=${PYTHON:-python3}
-    if [ "${ZT_FETCH-}" = 1 ]; then
-        sh "$here/torch.sh" "$out/torch" || { echo "safetensors: 0 passed, 1 failed: torch.sh made no PyTorch"; exit 1; }
-    fi
-    torch=$out/torch/packages
-    LD_LIBRARY_PATH=$out/torch/cuda${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-    export LD_LIBRARY_PATH
-    PYTHONPATH=$torch "$python" -c "import torch, numpy; torch.float4_e2m1fn_x2" 2>/dev/null ||
-        { echo "safetensors: skipped: it needs PyTorch 2.8 or later; ZT_FETCH=1 fetches one, 550 MB"; exit 0; }
-fi
+. "$here/find_torch.sh"
+[ -n "$python" ] || { echo "safetensors: skipped: it needs PyTorch 2.8 or later; ZT_FETCH=1 fetches one, 550 MB"; exit 0; }
 suite=$out/safetensors-$release/bindings/python
 if [ ! -d "$suite/tests" ] || [ ! -d "$out/packages/pytest" ]; then
     rm -rf "$out/packages"
@@ -41,7 +29,7 @@ while IFS= read -r line; do
     case $line in '#'* | '') ;; *) set -- "$@" --deselect "tests/${line%% : *}" ;; esac
 done <"$here/cannot_apply.txt"
 cd "$suite"
-LIBZTENSOR=$lib/libztensor.so.1 PYTHONPATH=$here/standin:$here/..:$out/packages:$torch "$python" -m pytest -q -rs -p no:cacheprovider "$@" \
+LIBZTENSOR=$lib/libztensor.so.1 PYTHONPATH=$here/..:$out/packages:$torch "$python" -m libztensor.safetensors -m pytest -q -rs -p no:cacheprovider "$@" \
     tests/test_simple.py tests/test_handle.py tests/test_multithreaded.py tests/test_threadable.py tests/test_pread_backend.py \
     tests/test_pt_model.py tests/test_pt_comparison.py >"$out/pytest.log" 2>&1 || true
 cat "$out/pytest.log"

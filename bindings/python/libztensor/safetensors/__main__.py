@@ -1,0 +1,26 @@
+"""Runs a program with libztensor in the place of safetensors: python -m libztensor.safetensors PROGRAM ... or -m MODULE ..."""
+
+import os
+import runpy
+import sys
+
+from . import install
+
+
+def main() -> None:
+    given = sys.argv[1:]
+    is_module = given[:1] == ["-m"]
+    if len(given) <= is_module or given[0] in ("-h", "--help"):
+        sys.exit("usage: python -m libztensor.safetensors PROGRAM ... | -m MODULE ...")
+    install()
+    sys.argv = given[is_module:]
+    if is_module:
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        if not getattr(sys.flags, "safe_path", False):  # the program's folder is searched, and not the current one, which -m put there
+            sys.path[1] = os.path.dirname(os.path.realpath(sys.argv[0]))
+        runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()
