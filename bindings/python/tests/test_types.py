@@ -6,7 +6,10 @@ import pytest
 
 import libztensor
 import libztensor._weights
+import libztensor.gguf
 import libztensor.numpy
+import libztensor.safetensors
+import libztensor.safetensors.numpy
 
 BARE = re.compile(r"\b(dict|list|tuple|Dict|List|Tuple|Iterable|Iterator|Mapping|Callable|PathLike)\b(?!\[)")
 
@@ -32,8 +35,12 @@ def of_function(function):
 def public():
     yield from of(libztensor, [name for name in libztensor.__all__ if name != "safe_open"])  # which is libztensor.numpy's
     yield from of(libztensor.numpy, [name for name in libztensor.numpy.__all__ if name != "SafetensorError"])
+    standin = libztensor.safetensors
+    yield from of(standin, ["deserialize", "install", "serialize", "serialize_file"])
+    yield from of(standin.numpy, ["load", "load_file", "save", "save_file"])
     classes = [one for one in map(vars(libztensor).get, libztensor.__all__) if inspect.isclass(one)]
-    for one in (*classes, libztensor._weights.Opened, libztensor._weights.Slice):
+    readers = [vars(libztensor.gguf)[name] for name in ("GGUFReader", "ReaderField", "ReaderTensor")]
+    for one in (*classes, libztensor._weights.Opened, libztensor._weights.Slice, standin.safe_open, standin.TensorSpec, *readers):
         yield from of(one, [name for name in vars(one) if re.fullmatch(r"[a-z].*|__(getitem|iter|len|dlpack|dlpack_device)__", name)
                             and not hasattr(tuple, name)])
         yield from of(one, ["__init__"] if "__init__" in vars(one) and not issubclass(one, tuple) else [])
