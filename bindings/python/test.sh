@@ -46,11 +46,12 @@ if ! "$torch" -c "import torch" 2>/dev/null; then
     echo "python: $passed passed, 0 failed, 1 skipped"
 elif PYTHONPATH=$out/site "$torch" "$here/tests/torch_shares_memory.py" &&
     PYTHONPATH=$out/site "$torch" "$here/tests/torch_weights.py" &&
+    PYTHONPATH=$out/site "$torch" "$here/tests/torch_vllm.py" &&
     PYTHONPATH=$out/site "$torch" "$here/tests/torch_cuda.py" >"$out/torch_cuda.log"; then
     cat "$out/torch_cuda.log"
     case $(cat "$out/torch_cuda.log") in
-    *skipped*) echo "python: $((passed + 2)) passed, 0 failed, 1 skipped" ;;
-    *) echo "python: $((passed + 3)) passed, 0 failed" ;;
+    *skipped*) echo "python: $((passed + 3)) passed, 0 failed, 1 skipped" ;;
+    *) echo "python: $((passed + 4)) passed, 0 failed" ;;
     esac
 else
     echo "python: $passed passed, 1 failed"
