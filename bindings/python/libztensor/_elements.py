@@ -81,7 +81,7 @@ def element_name(dtype) -> str:
     """What the library calls the elements of a NumPy dtype."""
     name = _NAMES.get(dtype.name)
     if name is None:
-        raise Unsupported(f"no dtype for NumPy's {dtype}")
+        raise Unsupported(f"arrays of NumPy's {dtype} have no type in a file: pass numbers or bools")
     return name
 
 

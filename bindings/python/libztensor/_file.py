@@ -117,6 +117,8 @@ class File(Handle, Mapping[str, Object]):
     @classmethod
     def open_parts(cls, paths: Iterable[AnyPath], **how: Any) -> "File":
         """Several files as one."""
+        if isinstance(paths, (str, bytes)):
+            raise TypeError(f"paths is a list of paths, not {paths!r}")
         names = [os.fsencode(path) for path in paths]
         return cls.__new__(cls)._open(lib.zt_open_parts, (ctypes.c_char_p * len(names))(*names), len(names), **how)
 
@@ -179,6 +181,9 @@ class File(Handle, Mapping[str, Object]):
                          shards=chosen(_SHARDS, shards, "shards"), part=part, include_unlisted=include_unlisted,
                          combine_quantized=combine,
                          shard_folder=None if shard_folder is None else os.fsencode(shard_folder))
+        for given, kind, maker in ((allocator, c.zt_allocator, "allocator"), (hooks, c.zt_thread_hooks, "thread_hooks")):
+            if given is not None and not isinstance(given, kind):
+                raise TypeError(f"libztensor.{maker} makes what is passed here, not {given!r}")
         if allocator is not None:
             wanted.allocator = ctypes.pointer(allocator)
         if hooks is not None:
@@ -252,7 +257,7 @@ class File(Handle, Mapping[str, Object]):
         """The object of that place in the file."""
         found = lib.zt_object_at(self._live(), index) if index >= 0 else None
         if not found:
-            raise IndexError(index)
+            raise IndexError(f"there is no object {index}: the file has {len(self)}")
         return Object(self, found)
 
     def components(self, object: Optional[Object] = None) -> Iterator[ComponentInfo]:
@@ -366,6 +371,11 @@ def requests_of(reads: Iterable[Read]) -> tuple:
             raise InvalidArgument(f"read {i} has more than one of length, rows and count")
         if read.count is None and (read.start, read.step) != (None, None):
             raise InvalidArgument(f"read {i} has start or step, which need count")
+        if read.count is not None and read.start is None:
+            raise InvalidArgument(f"read {i} has count, which needs start")
+        for name in ("offset", "length", "rows", "row_length", "row_stride", "target_stride"):
+            if getattr(read, name) < 0:
+                raise InvalidArgument(f"read {i}: {name} is {getattr(read, name)}, below 0")
         request.offset, request.length = read.offset, 0 if is_part else read.length
         request.convert = 0 if read.dtype is None else target_number(named(read.dtype))
         request.rows, request.row_length, request.row_stride = read.rows, read.row_length, read.row_stride

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import re
 import sys
 from typing import Any, Callable, Optional, Union
 
@@ -115,6 +116,8 @@ class IOFailure(ZTensorError, OSError):
 class NotFound(ZTensorError, KeyError):
     """No such object, component, attribute or key."""
 
+    __str__ = Exception.__str__  # KeyError puts the text in quotes
+
     status = c.ZT_ERROR_NOT_FOUND
 
 
@@ -223,9 +226,15 @@ _WORDS = {
     "zt_load_options.slot_count is 0, but": "slots is 0, but",
     "zt_open_handle needs handles of Windows; zt_open_fd takes": "open_handle needs handles of Windows; open_fd takes",
     "zt_open_fd needs file descriptors; zt_open_handle takes": "open_fd needs file descriptors; open_handle takes",
-    "ZT_MODE_READ, or ZT_MODE_AUTO, opens it": "mode=\"read\", or mode=\"auto\", opens it",
+    "; zt_repair cuts it back, if nobody": "; repair cuts it back, if nobody",
+    "zt_verify_options names an object or component of another file": "object or component is one of another file",
+    "zt_verify_options.component is not one of its object": "component is not one of object",
     "says along which axis groups lie (has_axis)": "needs axis, along which its groups lie",
 }
+# Constants and numbers of requests, which no path has: ZT_MODE_READ is mode="read".
+_CONSTANT, _REQUEST = re.compile(r"\bZT_(MODE|ADVICE|SHARDS)_([A-Z_]+)\b"), re.compile(r"^request (\d+):")
+# Fields that have another name here.
+_NAMES = {"zstd_level": "level", "slot_count": "slots"}
 _CLASSES = {one.status: one for one in ZTensorError.__subclasses__()}
 for _class in (ZTensorError, *_CLASSES.values()):
     _class.__module__ = "libztensor"
@@ -237,6 +246,8 @@ def failure(status: int, message: Optional[bytes]) -> ZTensorError:
     text = (message or b"").decode("utf-8", "replace")
     for before, after in _WORDS.items():
         text = text.replace(before, after)
+    text = _CONSTANT.sub(lambda found: f'{found[1].lower()}="{found[2].lower().replace("_", " ")}"', text)
+    text = _REQUEST.sub(r"read \1:", text)
     return known(text) if known else ZTensorError(f"{lib.zt_status_name(status).decode()}: {text}")
 
 
@@ -253,6 +264,8 @@ def options(kind, /, **fields):
     made = kind(struct_size=ctypes.sizeof(kind))
     for name, value in fields.items():
         setattr(made, name, value)
+        if isinstance(value, int) and getattr(made, name) not in (value, None):  # C has fewer numbers
+            raise InvalidArgument(f"{_NAMES.get(name, name)} cannot be {value}")
     return made
 
 

@@ -200,4 +200,7 @@ def size_as(handle, number: int) -> int:
 
 
 def numbers(values):
+    """Sizes or places, as C takes them."""
+    if values is not None and min(values, default=0) < 0:
+        raise InvalidArgument(f"{tuple(values)} has a number below 0")
     return None if values is None else (ctypes.c_uint64 * len(values))(*values)

@@ -37,7 +37,7 @@ class Writer(Handle):
                  encoding: Optional[str] = None, digest: Optional[str] = None, level: int = 0, durable: bool = False,
                  threads: int = 0, alignment: int = 0, large_alignment: int = 0, large_size: int = 0, frame_size: int = 0,
                  allow_damaged: bool = False, progress: Progress = None, hooks: Any = None) -> None:
-        self._carrier, self._handle = Carrier(), ctypes.c_void_p()
+        self._carrier, self._handle, self._path = Carrier(), ctypes.c_void_p(), path
         wanted = options(c.zt_write_options, spec=chosen(_VERSIONS, 2 if version == "2" else version, "version"),
                          encoding=chosen(_ENCODINGS, encoding, "encoding"), digest=chosen(_DIGESTS, digest, "digest"),
                          zstd_level=level, durable=durable, threads=threads, alignment=alignment, large_alignment=large_alignment,
@@ -55,6 +55,10 @@ class Writer(Handle):
 
     def _check(self, status: int) -> None:
         self._carrier.check(status)
+
+    def _summary(self) -> str:
+        place = "into a stream" if self._path is None else f"of {os.fsdecode(self._path)!r}"
+        return place if self._handle else f"{place}, which has ended"
 
     def _live(self):
         if not self._handle:

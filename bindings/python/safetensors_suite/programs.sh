@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs transformers, diffusers and accelerate on safetensors, then on libztensor in its place, with safetensors installed and without it.
-# They have to write the same bytes and to load the same values, each also from what the others wrote:
+# They have to write the same bytes and to load the same values, also from what was written on safetensors:
 #     sh bindings/python/safetensors_suite/programs.sh LIBDIR OUTDIR
 # Needs a PyTorch as run.sh does, and fetches the packages from PyPI, 30 MB. Ends with: programs: N passed, M failed.
 set -eu
@@ -10,7 +10,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 lib=$(cd "$1" && pwd)
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
-export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 LIBZTENSOR="$lib/libztensor.so.1"
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONPYCACHEPREFIX="$out/pycache" HF_HUB_OFFLINE=1 LIBZTENSOR="$lib/libztensor.so.1"
 
 . "$here/find_torch.sh"
 [ -n "$python" ] || { echo "programs: skipped: they need PyTorch 2.8 or later; ZT_FETCH=1 fetches one, 550 MB"; exit 0; }
@@ -28,22 +28,26 @@ if ! [ -f "$packages/complete" ]; then
     touch "$packages/complete"
 fi
 rm -rf "$out/wrote"
-passed=0 failed=0
-# run NAME FOLDERS ARGUMENTS: one line of what was loaded in $out/NAME.log.
+# run NAME FOLDERS ARGUMENTS: says in $out/NAME.log what was loaded.
 run() {
     name=$1 path=$2
     shift 2
     # -S: nothing that is installed on this machine beside these folders, if PyTorch is in one of them.
-    if PYTHONPATH=$path:$packages:$torch "$python" ${torch:+-S} "$@" "$here/programs.py" "$out/wrote" "$name" >"$out/$name.log" 2>"$out/$name.err" &&
-        cmp "$out/$name.log" "$out/safetensors.log"; then
+    PYTHONPATH=$path:$packages:$torch "$python" ${torch:+-S} "$@" "$here/programs.py" "$out/wrote" "$name" >"$out/$name.log" 2>"$out/$name.err" ||
+        echo "it failed" >>"$out/$name.log"
+}
+run safetensors "$out/real"
+run in_place "$here/..:$out/real" -m libztensor.safetensors &
+run alone "$here/.." -m libztensor.safetensors &
+wait
+passed=0 failed=0
+for name in safetensors in_place alone; do
+    if cmp "$out/$name.log" "$out/safetensors.log" && ! grep -q "it failed" "$out/$name.log"; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
         tail -n 20 "$out/$name.err"
     fi
-}
-run safetensors "$out/real"
-run in_place "$here/..:$out/real" -m libztensor.safetensors
-run alone "$here/.." -m libztensor.safetensors
+done
 echo "programs: $passed passed, $failed failed"
 [ "$failed" = 0 ]

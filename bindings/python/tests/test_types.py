@@ -1,6 +1,10 @@
 """Type checkers know all that a program may call: every parameter and result of what is public, down to what a list is of."""
 import inspect
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -68,3 +72,49 @@ def test_failures_are_classes_that_a_checker_knows():
     assert len(failures) == 19
     for one in failures:
         assert f"class {one.__name__}(" in source and (one.__module__, one.__qualname__) == ("libztensor", one.__name__)
+
+
+SAMPLE = """
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import libztensor
+from libztensor import safe_open
+from libztensor.gguf import GGUFReader, ReaderField
+from libztensor.numpy import load_file, save_file
+from libztensor.safetensors import SafetensorError, TensorSpec, deserialize, serialize
+from libztensor.safetensors.numpy import save
+
+
+def use(path: Path) -> Dict[str, Any]:
+    with libztensor.create(path, digest="crc32c") as writer:
+        writer.add("a", [1.0], attributes={"unit": "m"})
+    with libztensor.open(path) as file:
+        shape: List[int] = list(file["a"].shape)
+        sizes = [info.stored_size + 1 for info in file.components()]
+    try:
+        with safe_open(path, framework="np") as f:
+            names: List[str] = f.keys()
+            metadata: Optional[Dict[str, str]] = f.metadata()
+            part = f.get_slice(names[0])[0:1]
+    except SafetensorError as why:
+        print(why.rule + why)  # WRONG
+    data: bytes = serialize({"a": TensorSpec(dtype="float32", shape=[1], data_ptr=1, data_len=4)})
+    field: Optional[ReaderField] = GGUFReader(path).get_field("a")
+    libztensor.open(5)  # WRONG
+    save_file(load_file(path), path, {"a": 1})  # WRONG
+    save({}, path)  # WRONG
+    print(deserialize(data)[0][1]["shape"], field.name)  # WRONG
+    print(shape, sizes, metadata, part)
+    return load_file(path)
+"""
+
+
+def test_a_strict_type_checker_takes_what_is_right_and_refuses_what_is_wrong(tmp_path):
+    pytest.importorskip("mypy")
+    (tmp_path / "sample.py").write_text(SAMPLE)
+    environment = {**os.environ, "MYPYPATH": str(Path(libztensor.__file__).parents[1])}
+    arguments = ["--strict", "--follow-imports=silent", "--no-error-summary", "--cache-dir", "cache", "sample.py"]
+    found = subprocess.run([sys.executable, "-m", "mypy", *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    wrong = {number for number, line in enumerate(SAMPLE.splitlines(), 1) if "# WRONG" in line}
+    assert {int(line.split(":")[1]) for line in found.stdout.splitlines() if ": error:" in line} == wrong, found.stdout + found.stderr
