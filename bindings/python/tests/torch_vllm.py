@@ -103,14 +103,10 @@ for name, source in reversed(list(SOURCES.items())):
     exec(source, made)
     vars(sys.modules[name]).update(made)
 
-# As vLLM finds it, if the package is installed.
-known = importlib.metadata.entry_points()
-group = "vllm.general_plugins"
-found = [one for one in (known.select(group=group) if hasattr(known, "select") else known.get(group, [])) if one.name == "ztensor"]
-if found:
-    assert found[0].value == "libztensor.vllm:register"
-    assert found[0].load()() is None
-else:
+try:  # as vLLM finds it, if the package is installed
+    found, = [one for one in importlib.metadata.distribution("libztensor").entry_points if one.group == "vllm.general_plugins"]
+    assert (found.name, found.value) == ("ztensor", "libztensor.vllm:register") and found.load()() is None
+except importlib.metadata.PackageNotFoundError:
     import libztensor.vllm
 assert list(FORMATS) == ["ztensor"]
 
