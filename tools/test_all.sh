@@ -30,7 +30,8 @@ start=$(date +%s)
 # shellcheck disable=SC2086 # a list of words
 printf '%s\n' $parts | xargs -P 2 -I PART sh tools/test_part.sh "$logs" PART
 
-echo "== summary, $(($(date +%s) - start)) s"
+processor=$(sed -n 's/.*, \([0-9]*\) s of processor time.*/\1/p' "$logs"/*.result | awk '{ sum += $1 } END { print sum + 0 }')
+echo "== summary, $(($(date +%s) - start)) s, $processor s of processor time"
 failed=
 for part in $parts; do
     result=$logs/$(echo "$part" | tr / -).result

@@ -24,6 +24,9 @@ wait $!
 status=$?
 trap - HUP INT TERM
 seconds=$(($(date +%s) - start))
+# What it took of the processors, which says more than the clock where others use them, too.
+times >"$logs/$name.times"
+processor=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int($1 * 60 + $2 + $3 * 60 + $4 + 0.5) }' "$logs/$name.times")
 case $part in
 libs | lint | remote/lint | docs | msrv) counted='done' ;;
 *) counted=$(sh tools/count_tests.sh "$logs/$name.log") || [ "$status" != 0 ] || status=1 ;;
@@ -33,7 +36,7 @@ case $status in
 124 | 137) verdict=": FAILED, stopped after the limit of ${ZT_PART_LIMIT:-1500} s" ;;
 *) verdict=": FAILED with status $status" ;;
 esac
-echo "$part: $counted in $seconds s$verdict" >"$logs/$name.result"
+echo "$part: $counted in $seconds s, $processor s of processor time$verdict" >"$logs/$name.result"
 
 # What two parts print must not mingle.
 exec 9>"$logs/printing"
