@@ -262,7 +262,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Codes, or small floats where there are none, become numbers: in f64 and in whole integers.
+    /// Codes, or small floats if there are no codes, become numbers: in f64 and in whole integers.
     fn apply_exactly(
         &mut self,
         run: Run,
