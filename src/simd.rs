@@ -61,6 +61,19 @@ fn has_avx2() -> bool {
     has!("avx2") && has!("f16c")
 }
 
+/// Makes `table[code] * scale` of codes below 16, of as many whole groups of eight as there are. Returns how many
+/// codes that were: 0 where the processor has no instructions for it.
+pub fn look_up(codes: &[u8], table: &[f32; 16], scale: f32, out: &mut [f32]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        // SAFETY: the processor has what the function needs.
+        unsafe { x86::look_up(codes, table, scale, out) };
+        return codes.len().min(out.len()) / 8 * 8;
+    }
+    let _ = (codes, table, scale, out);
+    0
+}
+
 /// The type of 16-bit floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Half {
@@ -192,6 +205,23 @@ mod x86 {
                 }
             }
         }};
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub unsafe fn look_up(codes: &[u8], table: &[f32; 16], scale: f32, out: &mut [f32]) {
+        // SAFETY: eight or sixteen elements are at each address, and none has to be aligned.
+        unsafe {
+            let [low, high] = [0, 8].map(|first| _mm256_loadu_ps(table.as_ptr().add(first)));
+            let scale = _mm256_set1_ps(scale);
+            for (codes, out) in codes.chunks_exact(8).zip(out.chunks_exact_mut(8)) {
+                let codes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(codes.as_ptr().cast()));
+                // The fourth bit of a code says which half of the table has its value.
+                let is_high = _mm256_castsi256_ps(_mm256_slli_epi32::<28>(codes));
+                let [low, high] = [low, high].map(|half| _mm256_permutevar8x32_ps(half, codes));
+                let values = _mm256_blendv_ps(low, high, is_high);
+                _mm256_storeu_ps(out.as_mut_ptr(), _mm256_mul_ps(values, scale));
+            }
+        }
     }
 
     #[target_feature(enable = "avx2")]

@@ -15,7 +15,7 @@ pub(crate) use packed::{Form, Order, Packed};
 use super::{convert, float};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
-use crate::simd::{as_bytes_mut, with_avx2, Loops};
+use crate::simd::{as_bytes_mut, look_up, with_avx2, Loops};
 use std::ops::Range;
 
 /// How the numbers of a matrix are made. Its elements are in rows, as those of the weight are, but it may have
@@ -99,6 +99,8 @@ pub(crate) enum Codebook<'a> {
     Fp4,
     /// f8_e4m3fn.
     E4m3,
+    /// The numbers of a table of 16.
+    Map(&'a [f32; 16]),
     /// The numbers of a table.
     Table(&'a [f32; 256]),
 }
@@ -149,6 +151,8 @@ pub(crate) struct Decoder<'a> {
     scratch: Vec<u8>,
     scales: Panel,
     zeros: Panel,
+    /// The rows and the groups that these are of.
+    loaded: Option<(Range<u64>, Range<u64>)>,
     /// Scale and zero of each number of a piece.
     of_each: Vec<f32>,
     numbers: Vec<f32>,
@@ -182,6 +186,7 @@ impl<'a> Decoder<'a> {
             scratch: Vec::new(),
             scales: Panel::default(),
             zeros: Panel::default(),
+            loaded: None,
             of_each: Vec::new(),
             numbers: Vec::new(),
         }
@@ -238,8 +243,14 @@ impl<'a> Decoder<'a> {
         let stored = bytes.get(packed.range(&tile.rows, &tile.columns))?;
         let scratch = self.scratch.as_mut_slice();
         with_avx2::<ReadCodes, _, _>((packed, stored, tile), (self.codes.as_mut_slice(), scratch));
-        self.read_scales(tile)?;
-        self.read_zeros(tile)?;
+        // All pieces of a long row may have the same.
+        let factors = (tile.rows.clone(), tile.groups.clone());
+        if self.loaded.as_ref() != Some(&factors) {
+            self.loaded = None;
+            self.read_scales(tile)?;
+            self.read_zeros(tile)?;
+            self.loaded = Some(factors);
+        }
         resize(&mut self.numbers, PIECE)?;
         resize(&mut self.of_each, PIECE.saturating_mul(2))?;
         let codes = std::mem::take(&mut self.codes);
@@ -362,6 +373,11 @@ impl Loops<(Codes<'_>, u64, u64, u64), &mut [f32]> for ByGroups {
             let (now, later) = codes.split_at(count);
             let (out, rest) = std::mem::take(&mut numbers).split_at_mut(count);
             let pair = (value(all.scales, at), value(all.zeros, at));
+            let done = match all.codebook {
+                Codebook::Map(table) => look_up(now, table, pair.0, out),
+                _ => 0,
+            };
+            let (now, out) = (now.get(done..).unwrap_or_default(), out.get_mut(done..).unwrap_or_default());
             apply(all.formula, all.codebook, now, std::iter::repeat(pair), out);
             (codes, numbers, column) = (later, rest, end);
         }
@@ -451,6 +467,9 @@ fn apply(
         Formula::Table => match codebook {
             Codebook::Fp4 => each.for_each(|((code, (scale, _)), out)| *out = fp4(*code) * scale),
             Codebook::E4m3 => each.for_each(|((code, (scale, _)), out)| *out = e4m3(*code) * scale),
+            Codebook::Map(table) => each.for_each(|((code, (scale, _)), out)| {
+                *out = table.get(usize::from(*code)).copied().unwrap_or(0.0) * scale;
+            }),
             Codebook::Table(table) => {
                 each.for_each(|((code, (scale, _)), out)| *out = super::chunks::entry(table, *code) * scale);
             }

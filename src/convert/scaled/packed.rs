@@ -172,8 +172,9 @@ impl Packed {
     fn stream<const BITS: usize>(&self, bytes: &[u8], first: u64, out: &mut [u8]) {
         const AWQ: [usize; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
         match self.order {
+            Order::Low if BITS == 4 => halves(bytes, first, out, 0),
             Order::Low => eights::<BITS>(bytes, first, out, |at| at),
-            Order::HighHalf => eights::<BITS>(bytes, first, out, |at| at ^ 1),
+            Order::HighHalf => halves(bytes, first, out, 4),
             Order::Awq => eights::<BITS>(bytes, first, out, |at| AWQ.get(at).copied().unwrap_or(0)),
             Order::InWords => {
                 let per = self.codes_in_word();
@@ -258,6 +259,31 @@ impl Packed {
 /// Bytes of a stream of so many codes.
 pub(crate) fn bytes_of_row(codes: u64, bits: u32) -> u64 {
     codes.checked_mul(u64::from(bits)).map_or(u64::MAX, |bits| bits.div_ceil(8))
+}
+
+/// Two codes in each byte, the first of them behind so many bits. `bytes` begin with the one that has the code
+/// number `first`, rounded down to a multiple of eight.
+#[inline(always)]
+fn halves(bytes: &[u8], first: u64, out: &mut [u8], shift: u32) {
+    let skipped = index(first % 8);
+    let (mut bytes, mut out) = (bytes.get(skipped / 2..).unwrap_or_default(), out);
+    if skipped % 2 == 1 {
+        let (code, behind) = out.split_at_mut(out.len().min(1));
+        let (byte, rest) = bytes.split_at(bytes.len().min(1));
+        let second = |byte: &u8| byte.wrapping_shr(4u32.saturating_sub(shift)) & 15;
+        code.iter_mut().zip(byte).for_each(|(code, byte)| *code = second(byte));
+        (bytes, out) = (rest, behind);
+    }
+    let (pairs, last) = out.split_at_mut(out.len() / 2 * 2);
+    for (byte, pair) in bytes.iter().zip(pairs.chunks_exact_mut(2)) {
+        if let [one, other] = pair {
+            (*one, *other) =
+                (byte.wrapping_shr(shift) & 15, byte.wrapping_shr(4u32.saturating_sub(shift)) & 15);
+        }
+    }
+    if let ([code], Some(byte)) = (last, bytes.get(pairs.len() / 2)) {
+        *code = byte.wrapping_shr(shift) & 15;
+    }
 }
 
 /// Eight codes take as many bytes as a code has bits. `place` says which of eight a code is by its position.

@@ -275,6 +275,14 @@ fn small_floats_are_what_their_tables_say() {
         let found = e4m3(code);
         assert!(found.to_bits() == wanted.to_bits() || found.is_nan() && wanted.is_nan(), "{code}");
     }
+    let map: [f32; 16] = std::array::from_fn(|at| at as f32 / 7.0 - 1.0);
+    let codes: Vec<u8> = (0..99u8).map(|at| at % 16 * 5 % 16).collect();
+    let mut found = vec![0f32; codes.len()];
+    let done = look_up(&codes, &map, 0.3, &mut found);
+    assert!(done == 0 || done == 96, "{done}");
+    for (code, found) in codes.iter().zip(&found).take(done) {
+        assert_eq!(found.to_bits(), (map[usize::from(*code)] * 0.3).to_bits());
+    }
     let values = [0.0f32, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
     for (code, value) in (0u8..).zip(values) {
         assert_eq!(fp4(code).to_bits(), value.to_bits());

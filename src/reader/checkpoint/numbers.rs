@@ -85,15 +85,14 @@ impl<'f> Object<'f> {
                 }
             }
         };
-        let mut stored = [0f32; 256];
+        let stored;
         let codebook = match plan.table {
             Table::None | Table::Fp4 => Codebook::Fp4,
             Table::Float8(logical) => codebook_of(logical)
                 .ok_or_else(|| self.wrap(fail!(Internal, "{} is no float of 8 bits", logical.name())))?,
             Table::Stored(role) => {
-                let values = self.required(role)?.floats::<16>()?;
-                stored.iter_mut().zip(values).for_each(|(place, value)| *place = value);
-                Codebook::Table(&stored)
+                stored = self.required(role)?.floats::<16>()?;
+                Codebook::Map(&stored)
             }
         };
         let groups = match plan.has_groups {
