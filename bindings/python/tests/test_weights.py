@@ -128,7 +128,7 @@ def test_what_is_no_array_is_named(tmp_path):
         f.get_tensor("csr-z")
     with pytest.raises(FileNotFoundError, match="missing.zt"):
         load_file(tmp_path / "missing.zt")
-    with pytest.raises(libztensor.Unsupported, match="no dtype"):
+    with pytest.raises(libztensor.Unsupported, match="have no type in a file"):
         save_file({"a": np.array(["text"])}, tmp_path / "b.zt")
     for metadata in ({"a": 1}, {1: "a"}):
         with pytest.raises(TypeError, match="texts"):
