@@ -136,7 +136,7 @@ static void what_canonical_form_has_not(void)
     free(wanted);
     w = create(other, canonical());
     CHECK_STATUS(streamed(w, "a", lines, ZT_ENCODING_DEFAULT), ZT_OK);
-    refused(streamed(w, "b", lines, ZT_ENCODING_DEFAULT), ZT_ERROR_UNSUPPORTED, "give them in one call");
+    refused(streamed(w, "b", lines, ZT_ENCODING_DEFAULT), ZT_ERROR_UNSUPPORTED, "give the bytes in one call");
     zt_write_abort(w);
 }
 

@@ -375,7 +375,7 @@ static void blocks_are_only_read(void)
     INIT(o);
     o.name = "b", o.format = ZT_FORMAT_BLOCKS;
     CHECK_STATUS(zt_write_begin(w, &o), INVALID);
-    CHECK_STR(zt_last_error(), "5 is no zt_format that can be written");
+    CHECK_STR(zt_last_error(), "5 is not a zt_format that can be written");
     zt_write_abort(w);
 }
 

@@ -15,7 +15,8 @@ static const field zt_open_options_fields[] = {
     F(zt_open_options, containers), F(zt_open_options, max_memory), F(zt_open_options, context),
     F(zt_open_options, progress), F(zt_open_options, name), F(zt_open_options, allocator),
     F(zt_open_options, thread_hooks), F(zt_open_options, shard_folder), F(zt_open_options, shards),
-    F(zt_open_options, part), F(zt_open_options, include_unlisted), F(zt_open_options, allow_trailing)};
+    F(zt_open_options, part), F(zt_open_options, include_unlisted), F(zt_open_options, allow_trailing),
+    F(zt_open_options, combine_quantized), F(zt_open_options, reserved)};
 static const field zt_allocator_fields[] = {
     F(zt_allocator, struct_size), F(zt_allocator, context), F(zt_allocator, allocate), F(zt_allocator, free)};
 static const field zt_thread_hooks_fields[] = {

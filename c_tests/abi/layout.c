@@ -30,7 +30,7 @@ AT(zt_thread_hooks, context, 8);
 AT(zt_thread_hooks, on_start, 16);
 AT(zt_thread_hooks, on_end, 24);
 
-SIZE(zt_open_options, 128);
+SIZE(zt_open_options, 136);
 AT(zt_open_options, struct_size, 0);
 AT(zt_open_options, mode, 8);
 AT(zt_open_options, verify, 12);
@@ -52,6 +52,8 @@ AT(zt_open_options, shards, 112);
 AT(zt_open_options, part, 116);
 AT(zt_open_options, include_unlisted, 120);
 AT(zt_open_options, allow_trailing, 124);
+AT(zt_open_options, combine_quantized, 128);
+AT(zt_open_options, reserved, 132);
 
 SIZE(zt_model_info, 24);
 AT(zt_model_info, struct_size, 0);
