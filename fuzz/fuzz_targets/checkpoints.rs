@@ -132,7 +132,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         if let Some(all) = numbers(&object) {
             assert_eq!(Some(all.len() as u64 / 4), object.element_count());
         }
-        let _ = object.stored_tensors().inspect_err(|e| {
+        let _ = object.stored_tensors(object.name_bytes()).inspect_err(|e| {
             check_error(e);
         });
     }

@@ -193,7 +193,8 @@ pub struct Manifest {
     /// The shards: other files that have bytes of components.
     pub shards: Vec<Shard>,
     /// Where objects were combined: for each component the shape of the tensor that it is by itself, as the
-    /// first of its dimensions and their number. Empty elsewhere.
+    /// first of its dimensions and their number, which is the largest for a part of another object. Empty
+    /// elsewhere.
     pub stored_shapes: Vec<(u32, u32)>,
     /// The attribute maps of the file and of objects.
     pub values: Tape,

@@ -141,7 +141,9 @@ impl<'f> Component<'f> {
 
     /// Its array, if its elements have strides or are compressed together with a header.
     pub(super) fn array(&self) -> Option<Array<'f>> {
-        let (manifest, shape) = (&self.file.manifest, self.object().shape());
+        // A part of a weight is a tensor of its own shape.
+        let shape = self.stored_shape().unwrap_or(self.object().shape());
+        let manifest = &self.file.manifest;
         let layout = manifest.layout(self.entry)?;
         let codec = match Coding::of(self.entry.encoding)? {
             Coding::Compressed(codec) => Some(codec),

@@ -140,7 +140,7 @@ impl<'f> Object<'f> {
     /// not need such an attribute.
     pub fn is_of_quantization(&self, key: &str) -> bool {
         const OF_BLOCKS: [&str; 2] = ["elems_per_block", "block_bytes"];
-        const OF_GROUPS: [&str; 16] = [
+        const OF_GROUPS: [&str; 17] = [
             "axis",
             "bits",
             "block_columns",
@@ -155,6 +155,7 @@ impl<'f> Object<'f> {
             "scale_form",
             "scheme",
             "shapes",
+            "unreadable",
             "zero_offset",
             "zero_point",
         ];

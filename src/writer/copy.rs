@@ -387,7 +387,10 @@ fn quantizes_to(object: &Object<'_>, recode: &Recode) -> Result<Option<Logical>>
 fn attributes_of(object: &Object<'_>, quantized: Option<Logical>, is_dense: bool) -> Result<Attributes> {
     let mut attributes = Attributes::default();
     for (key, value) in object.attributes().unwrap_or(Value::EMPTY_MAP).pairs() {
-        if !is_dense || key.as_text().is_none_or(|key| !object.is_of_quantization(key)) {
+        // Why a weight cannot be read may change: by a later version, or beside another file.
+        let is_of_reading = object.scheme().is_some() && key.is_text("unreadable");
+        let is_lost = is_dense && key.as_text().is_some_and(|key| object.is_of_quantization(key));
+        if !is_of_reading && !is_lost {
             attributes.push(key, value)?;
         }
     }

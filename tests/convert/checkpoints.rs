@@ -110,7 +110,7 @@ fn a_copy_reads_to_the_same_numbers_and_knows_its_tensors() {
         check(&copy, name_of(&model), wanted.get());
         let plain = File::open_model(&model, &OpenOptions::default()).unwrap();
         for object in copy.objects() {
-            for tensor in object.stored_tensors().unwrap().unwrap_or_default() {
+            for tensor in object.stored_tensors(object.name_bytes()).unwrap().unwrap_or_default() {
                 let original = plain.required(&tensor.name).unwrap();
                 assert_eq!(tensor.shape, original.shape(), "{model:?}");
                 let data = original.component("data").unwrap();
@@ -224,6 +224,85 @@ fn without(file: &File, left_out: &str) -> Vec<u8> {
     bytes
 }
 
+/// A safetensors file of these tensors, whose bytes are all 1.
+fn made_of(tensors: &[(&str, &str, &[u64], usize)]) -> Vec<u8> {
+    let (mut header, mut end) = (String::from("{"), 0);
+    for (name, dtype, shape, size) in tensors {
+        let comma = if header.len() > 1 { "," } else { "" };
+        let offsets = [end, end + size];
+        header += &format!(
+            "{comma}{name:?}:{{\"dtype\":{dtype:?},\"shape\":{shape:?},\"data_offsets\":{offsets:?}}}"
+        );
+        end += size;
+    }
+    header.push('}');
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.as_bytes());
+    bytes.resize(bytes.len() + end, 1);
+    bytes
+}
+
+#[test]
+fn what_only_looks_like_a_weight_is_left_or_refused() {
+    let folder = Folder::new();
+    let opened = |config: &str, tensors: &[(&str, &str, &[u64], usize)]| {
+        std::fs::write(folder.path("config.json"), config).unwrap();
+        std::fs::write(folder.path("m.safetensors"), made_of(tensors)).unwrap();
+        File::open(folder.path("m.safetensors"), &combined()).unwrap()
+    };
+    let fp8 = r#"{"quantization_config":{"quant_method":"fp8","weight_block_size":[128,128]}}"#;
+    let file = opened(fp8, &[("ls1.scale", "BF16", &[4], 8), ("norm.weight", "BF16", &[4], 8)]);
+    assert_eq!(file.object_count(), 2);
+    assert!(file.objects().all(|object| object.scheme().is_none()), "a parameter that is named scale");
+
+    // Scales of columns, of which there are as many as rows.
+    let tools = r#"{"quantization_config":{"quant_method":"compressed-tensors"}}"#;
+    for (shape, is_right) in [([4, 1], true), ([1, 4], false), ([2, 2], false)] {
+        let file = opened(tools, &[("x.weight", "I8", &[4, 4], 16), ("x.weight_scale", "F32", &shape, 16)]);
+        let read = floats(&file.required("x.weight").unwrap());
+        assert_eq!(read.is_ok(), is_right, "{shape:?}");
+        let named =
+            |e: &ztensor::error::Error| ["x.weight", "scales"].iter().all(|word| e.message().contains(word));
+        assert!(is_right || read.is_err_and(|e| named(&e)));
+    }
+
+    // Two tools' tensors of one weight: the first makes it.
+    let gptq = r#"{"quantization_config":{"quant_method":"gptq","bits":4,"group_size":8}}"#;
+    let file = opened(
+        gptq,
+        &[
+            ("a.W_q", "U8", &[4, 4], 16),
+            ("a.g_idx", "I32", &[8], 32),
+            ("a.qweight", "I32", &[1, 8], 32),
+            ("a.qzeros", "I32", &[1, 1], 4),
+            ("a.scales", "F16", &[1, 8], 16),
+        ],
+    );
+    assert_eq!(file.objects().filter(|object| object.name() == "a.weight").count(), 1);
+
+    // The configuration of the text model of a larger one.
+    let nested = r#"{"text_config":{"quantization_config":{"quant_method":"gptq","bits":4,"group_size":8}}}"#;
+    let parts: [(&str, &str, &[u64], usize); 3] = [
+        ("a.qweight", "I32", &[1, 8], 32),
+        ("a.qzeros", "I32", &[1, 1], 4),
+        ("a.scales", "F16", &[1, 8], 16),
+    ];
+    assert_eq!(floats(&opened(nested, &parts).required("a.weight").unwrap()).unwrap().len(), 64);
+    let broken = opened("{}", &parts);
+    let error = floats(&broken.required("a.weight").unwrap()).unwrap_err();
+    assert!(error.message().contains("config.json"), "{error}");
+    let copy = folder.path("copy.zt");
+    let mut writer = Writer::create(&copy, &WriterOptions::default()).unwrap();
+    writer.copy(broken.required("a.weight").unwrap(), "a.weight").unwrap();
+    writer.finish().unwrap();
+    let copy = File::open(&copy, &OpenOptions::default()).unwrap();
+    let object = copy.required("a.weight").unwrap();
+    assert!(object.attributes().unwrap().get("unreadable").is_none(), "a later version may read it");
+    let tensors = object.stored_tensors(b"b.weight").unwrap().unwrap();
+    assert!(tensors.iter().any(|tensor| tensor.name == b"b.qweight"), "named as it is asked for");
+    assert!(object.stored_tensors(b"b").is_err());
+}
+
 /// A model lacks one tensor after the other: the weight that it belongs to is refused, or was read without it;
 /// other weights stay as they are.
 #[test]
@@ -241,7 +320,7 @@ fn a_missing_tensor_is_named_and_spoils_one_weight_alone() {
             for (name, weight) in weights.pairs() {
                 let name = name.as_text().unwrap();
                 let had = whole.required(name).unwrap();
-                let tensors = had.stored_tensors().unwrap().unwrap_or_default();
+                let tensors = had.stored_tensors(had.name_bytes()).unwrap().unwrap_or_default();
                 let is_of_weight = tensors.iter().any(|tensor| tensor.name == object.name_bytes());
                 match file.find(name).map(|object| floats(&object)) {
                     Some(Ok(found)) if weight.get("f32").unwrap().is_text(&sha256(&found)) => {}
@@ -304,7 +383,7 @@ fn no_byte_of_a_header_or_a_configuration_does_harm() {
                 if let Ok(found) = floats(&object) {
                     assert_eq!(Some(found.len() as u64), object.element_count());
                 }
-                let _ = object.stored_tensors();
+                let _ = object.stored_tensors(object.name_bytes());
             }
             let _ = common::verify(&file);
         }

@@ -55,7 +55,7 @@ pub fn decide(choices: &mut [Choice<'_>], input: &Input, given: &Convert, notes:
 fn is_usual(choice: &Choice<'_>, given: &Convert) -> bool {
     let name = choice.object.name_bytes();
     let holds = |part: &&str| name.windows(part.len()).any(|bytes| bytes == part.as_bytes());
-    let is_weight = name.ends_with(b"weight") && !KEPT.iter().any(holds);
+    let is_weight = (name.ends_with(b"weight") || choice.object.is_weight()) && !KEPT.iter().any(holds);
     choice.object.shape().len() >= 2 && (is_weight || !given.include.is_empty())
 }
 

@@ -7,7 +7,7 @@ use crate::names;
 use crate::notes::{Notes, What};
 use std::borrow::Cow;
 use std::collections::HashSet;
-use ztensor::model::dtype::{Dtype, Logical};
+use ztensor::model::dtype::Logical;
 use ztensor::reader::{File, Object};
 
 /// An object that is converted.
@@ -98,7 +98,7 @@ pub fn readable<'f>(
         // A weight of several tensors is read as numbers, if these are asked for.
         let converts = arguments.dtype.is_some() || !arguments.types.is_empty();
         let of_weight = choice.object.scheme().filter(|_| converts);
-        let why = of_weight.and_then(|_| choice.object.size_as(Dtype::F32).err());
+        let why = of_weight.and_then(|_| choice.object.check_weight().err());
         let unreadable = unreadable.or(why.map(|why| why.message().to_owned()));
         match unreadable {
             Some(why) if arguments.skip_unreadable => {

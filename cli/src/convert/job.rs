@@ -114,7 +114,11 @@ impl<'a> Job<'a> {
         if becomes_one || self.arguments.target()? == Target::Zt {
             return Ok(None);
         }
-        choice.object.stored_tensors().map_err(|e| self.failure(&e))
+        if !self.arguments.types.is_empty() && choice.object.is_weight() {
+            let why = "its numbers are codes of a tool, and --type does not take it; --exclude leaves it out";
+            return Err(self.refusal(format!("{}: {why}", choice.shown())));
+        }
+        choice.object.stored_tensors(&choice.name).map_err(|e| self.failure(&e))
     }
 
     /// Whether all tensors are written as they are, to one file.

@@ -93,7 +93,11 @@ pub fn describe_gptq(found: &Found<'_>, config: &Config) -> Result<Description> 
 pub fn plan_gptq(object: &Object<'_>) -> Result<Plan> {
     let [rows, columns] = object.rows_and_columns()?;
     let (bits, group) = (object.bits()?, object.attribute("group_size")?.max(1));
-    let added = u8::from(object.attribute("zero_offset")? != 0);
+    let added = match object.attribute("zero_offset")? {
+        0 => 0,
+        1 => 1,
+        other => return Err(fail!(Unsupported, "its zero_offset is {other}, not 0 or 1")),
+    };
     let codes = Packed { form: Form::Words, bits, order: Order::Low, is_transposed: false, rows, columns };
     let words = rows.checked_mul(u64::from(bits)).map(|bits| bits.div_ceil(32));
     // The sums of 3 bits are not cut to 3 bits.
@@ -124,6 +128,9 @@ pub fn describe_awq(found: &Found<'_>, config: &Config) -> Result<Description> {
 pub fn plan_awq(object: &Object<'_>) -> Result<Plan> {
     let [rows, columns] = object.rows_and_columns()?;
     let group = object.attribute("group_size")?.max(1);
+    if object.attribute("bits")? != 4 {
+        return Err(fail!(Unsupported, "its codes have {} bits, and AWQ has 4", object.attribute("bits")?));
+    }
     let words = Some(rows.div_ceil(AWQ_CODES));
     let form = Form::Rows { bytes: rows.div_ceil(AWQ_CODES).saturating_mul(4) };
     let codes = Packed { form, bits: 4, order: Order::Awq, is_transposed: true, rows, columns };

@@ -92,9 +92,10 @@ impl Config {
         if let Some(map) = map_of("quantization") {
             self.take_mlx(map)?;
         }
-        let Some(map) = map_of("quantization_config").or_else(|| map_of("compression_config")) else {
-            return Ok(());
-        };
+        let of_text =
+            || file.get("text_config")?.get("quantization_config").filter(|map| map.as_map().is_some());
+        let map = map_of("quantization_config").or_else(|| map_of("compression_config")).or_else(of_text);
+        let Some(map) = map else { return Ok(()) };
         self.is_there = true;
         self.method = text(map, "quant_method")?.unwrap_or_default();
         self.bits = map.get("bits").and_then(Value::as_u64);

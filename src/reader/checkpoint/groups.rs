@@ -3,12 +3,15 @@
 use super::config::Config;
 use super::found::{Attribute, Description, Found, Part, MAX_PARTS};
 use super::schemes::{Scheme, SCHEMES};
-use crate::error::{broken, Cause, Error, Result, Rule};
+use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::memory::{bytes_of, try_box};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{table_position, Format};
 use crate::reader::file::File;
 use crate::reader::object::Object;
+use foldhash::fast::SeedableRandomState;
+use hashbrown::hash_table::HashTable;
+use std::hash::BuildHasher;
 
 /// Tensors that belong to one weight.
 pub struct Group {
@@ -79,6 +82,9 @@ struct Finder<'f> {
     /// Whether a tensor belongs to a group.
     is_taken: Vec<bool>,
     groups: Groups,
+    /// Hashes of the names that weights have.
+    names: HashTable<u64>,
+    hasher: SeedableRandomState,
     name: Vec<u8>,
 }
 
@@ -93,7 +99,8 @@ pub fn find(file: &File, config: &Config) -> Result<Groups> {
     schemes.try_reserve_exact(SCHEMES.len())?;
     schemes.extend(SCHEMES.iter().filter(|scheme| (scheme.may_be)(config)));
     let (groups, name) = (Groups::default(), Vec::new());
-    let mut finder = Finder { file, config, schemes, is_taken, groups, name };
+    let (names, hasher) = (HashTable::new(), crate::hash::state());
+    let mut finder = Finder { file, config, schemes, is_taken, groups, names, hasher, name };
     for at in 0..count {
         finder.look_by_codes(at)?;
     }
@@ -115,7 +122,8 @@ fn before<'n>(name: &'n [u8], suffix: &str) -> Option<&'n [u8]> {
 impl<'f> Finder<'f> {
     fn tensor(&self, at: usize) -> Option<Object<'f>> {
         let object = self.file.object(at).filter(|object| object.format() == Format::Dense)?;
-        Some(object).filter(|_| self.is_taken.get(at) == Some(&false))
+        let is_one = object.components().len() == 1 && object.component("data").is_some();
+        Some(object).filter(|_| is_one).filter(|_| self.is_taken.get(at) == Some(&false))
     }
 
     /// One of the possible schemes, and the tensor that has its codes.
@@ -256,11 +264,24 @@ impl<'f> Finder<'f> {
                 return Ok(());
             }
         }
+        // Two weights of one name: the second is left as the tensors that it is.
+        let hash = self.hasher.hash_one((module, scheme.weight));
+        if self.names.find(hash, |other| *other == hash).is_some() {
+            return Ok(());
+        }
+        self.names
+            .try_reserve(1, |hash| *hash)
+            .map_err(|_| fail!(OutOfMemory, "could not index the weights"))?;
+        self.names.insert_unique(hash, hash, |hash| *hash);
         let description = match self.describe(scheme, module, tensors) {
             Err(e) if !is_of_file(&e) => return Err(e),
             description => description,
         };
-        let memory = bytes_of::<Group>(1).saturating_add(bytes_of::<Option<u32>>(scheme.parts.len()));
+        /// Names and positions, and an error with its text where there is one.
+        const MOST_OF_ONE: u64 = 512;
+        const MOST_OF_ERROR: u64 = 4096;
+        let of_error = if description.is_err() { MOST_OF_ERROR } else { MOST_OF_ONE };
+        let memory = bytes_of::<Option<u32>>(scheme.parts.len()).saturating_add(of_error);
         self.file.charge_combined(memory, "quantized weights")?;
         for at in tensors.iter().flatten() {
             let place = usize::try_from(*at).ok().and_then(|at| self.is_taken.get_mut(at));
@@ -321,5 +342,8 @@ impl<'f> Finder<'f> {
 
 /// Whether an error is the file's own, so that only one weight is lost by it.
 fn is_of_file(error: &Error) -> bool {
-    !matches!(error.cause(), Cause::OutOfMemory | Cause::Limit | Cause::Io | Cause::Internal)
+    match error.cause() {
+        Cause::Limit => error.is_named(), // of a component; others are those of opening
+        cause => !matches!(cause, Cause::OutOfMemory | Cause::Io | Cause::Internal),
+    }
 }

@@ -62,6 +62,12 @@ pub fn plan(object: &Object<'_>) -> Result<Plan> {
     let count = object.element_count();
     let count = count.ok_or_else(|| broken!(Rule::QuantizedGeometry, "its shape exceeds 64 bits"))?;
     let (bits, group, axis) = (object.bits()?, object.attribute("group_size")?, object.attribute("axis")?);
+    if axis > 1 || ![1, 2, 3, 4, 8].contains(&bits) {
+        return Err(fail!(
+            Unsupported,
+            "its axis is {axis} and its codes have {bits} bits, which HQQ does not have"
+        ));
+    }
     let groups = count.checked_div(group).filter(|groups| groups.checked_mul(group) == Some(count));
     let Some(groups) = groups else {
         return Err(broken!(

@@ -10,17 +10,21 @@ use crate::reader::object::Object;
 
 /// Integers of 8 bits, with a scale for each row, or for all.
 pub fn describe_bytes(found: &Found<'_>, config: &Config) -> Result<Description> {
-    let (codes, [rows, columns]) = found.matrix()?;
+    let (codes, [rows, _]) = found.matrix()?;
     let scales = found.required("scales")?;
-    let count = scales.count();
-    if steps(count, rows, columns, None).is_none() {
+    let shape = scales.shape();
+    let is_one = matches!(shape, [] | [1]);
+    if !is_one && shape != [rows] && shape != [rows, 1] {
         return Err(scales.wrong(format_args!(
-            "its shape is {:?}, but {rows} rows have a scale each, or one together",
-            scales.shape()
+            "its shape is {shape:?}, but {rows} rows have a scale each, or one together"
         )));
     }
-    if let Some(zeros) = found.tensor("zeros").filter(|zeros| zeros.count() != count) {
-        return Err(zeros.wrong(format_args!("it has {} zeros for {count} scales", zeros.count())));
+    if let Some(zeros) = found.tensor("zeros").filter(|zeros| zeros.count() != scales.count()) {
+        return Err(zeros.wrong(format_args!(
+            "it has {} zeros for {} scales",
+            zeros.count(),
+            scales.count()
+        )));
     }
     let is_asymmetric = |form: &Form| form.bits == 8 && !form.is_symmetric;
     if !config.forms.is_empty() && config.forms.iter().all(is_asymmetric) {
@@ -99,7 +103,8 @@ pub fn describe_packed(found: &Found<'_>, config: &Config) -> Result<Description
         [of, 1] if of == rows => columns,
         [of, groups] if of == rows => {
             // Without a size that fits, a group that divides the columns follows from the scales.
-            let stated = form.group_size.filter(|group| groups_of(*group) == groups);
+            let sizes = config.forms.iter().filter(|other| other.bits == form.bits);
+            let stated = sizes.filter_map(|form| form.group_size).find(|group| groups_of(*group) == groups);
             let divided =
                 columns.checked_div(groups).filter(|group| group.checked_mul(groups) == Some(columns));
             stated.or(divided).ok_or_else(|| {
@@ -127,7 +132,7 @@ pub fn describe_packed(found: &Found<'_>, config: &Config) -> Result<Description
             );
         }
     }
-    if !form.is_symmetric {
+    if !config.forms.iter().any(|other| other.bits == form.bits && other.is_symmetric) {
         found.required("zeros")?;
     }
     let mut described = Description::of(&[rows, columns])?;

@@ -40,6 +40,8 @@ impl File {
         let Joined { manifest, of_objects, of_components, .. } = joined;
         self.parts.set_positions(of_objects, of_components);
         self.manifest = Validated::combined(manifest);
+        // They are by the numbers that components had.
+        (self.frame_indexes, self.decoded) = Default::default();
         let (parts, manifest) = (&self.parts, &self.manifest);
         let names = NameIndex::build(manifest, |one, other| parts.duplicate(manifest, one, other));
         self.names = names.map_err(|e| self.in_file(e))?;
@@ -104,7 +106,8 @@ fn lost() -> crate::error::Error {
 impl Joined {
     fn push_component(&mut self, entry: Component, place: usize, of: &Object) -> Result<()> {
         self.manifest.components.push(entry)?;
-        self.manifest.stored_shapes.push((of.shape_start, of.rank)); // within what was reserved
+        let rank = if of.format == Format::Dense { of.rank } else { u32::MAX };
+        self.manifest.stored_shapes.push((of.shape_start, rank)); // within what was reserved
         self.of_components.push(table_position(place)?);
         Ok(())
     }

@@ -28,7 +28,7 @@ pub use tensors::StoredTensor;
 use super::file::File;
 use super::open_options::OpenOptions;
 use super::store::Store;
-use crate::error::{fail, Error, Result};
+use crate::error::{fail, Error, Quoted, Result};
 use crate::model::manifest::Format;
 use crate::reader::object::Object;
 use config::Config;
@@ -71,7 +71,7 @@ impl<'f> Object<'f> {
     }
 
     /// Checks that its parts fit together: by its scheme, if it has one, and by the rules of its format.
-    pub(super) fn check_weight(&self) -> Result<()> {
+    pub fn check_weight(&self) -> Result<()> {
         let is_of_scheme = self.attributes().is_some_and(|map| map.get(SCHEME).is_some());
         if is_of_scheme {
             let plan = self.plan()?;
@@ -87,7 +87,10 @@ impl<'f> Object<'f> {
         let wrap = |e| self.wrap(e);
         if let Some(why) = self.attributes().and_then(|map| map.get(UNREADABLE)).and_then(|why| why.as_text())
         {
-            return Err(wrap(fail!(Unsupported, "{why}")));
+            return Err(wrap(match why.chars().any(char::is_control) {
+                true => fail!(Unsupported, "{}", Quoted(why.as_bytes())),
+                false => fail!(Unsupported, "{why}"),
+            }));
         }
         let name = self.attribute_text(SCHEME);
         let Some(scheme) = schemes::by_name(name) else {
@@ -104,6 +107,9 @@ impl<'f> Object<'f> {
         if !(scheme.codes)(codes.dtype(), codes.known_logical()) {
             let found = codes.logical_name().unwrap_or(codes.dtype_name());
             return Err(codes.wrap(fail!(Unsupported, "its type is {found}, which {name} does not have")));
+        }
+        if codes.entry().is_big_endian() {
+            return Err(codes.wrap(fail!(Unsupported, "codes of a big-endian file cannot be read")));
         }
         (scheme.plan)(self).map_err(wrap)
     }

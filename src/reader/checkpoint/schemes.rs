@@ -59,7 +59,7 @@ pub static SCHEMES: [Scheme; 18] = [
         weight: ".weight",
         parts: &[part(".weight", "packed_weight"), part(".scale", "scales")],
         codes: is_float8,
-        scales: is_float,
+        scales: |_, logical| logical == Some(Logical::F8E8m0),
         is_it: has_scales,
         may_be: |_| true,
         is_said: |config| config.method == "fp8",
@@ -73,7 +73,7 @@ pub static SCHEMES: [Scheme; 18] = [
         codes: |dtype, logical| {
             logical == Some(Logical::F4E2m1) || (dtype, logical) == (Some(Dtype::I8), None)
         },
-        scales: is_float,
+        scales: |_, logical| logical == Some(Logical::F8E8m0),
         is_it: |found| has_scales_of(found, Logical::F8E8m0),
         may_be: |_| true,
         is_said: |config| config.method == "fp8",
@@ -254,7 +254,7 @@ pub static SCHEMES: [Scheme; 18] = [
         weight: ".weight",
         parts: &[part(".weight", "packed_weight"), part(".scales", "scales"), part(".biases", "biases")],
         codes: |dtype, logical| (dtype, logical) == (Some(Dtype::U32), None),
-        scales: |dtype, logical| is_byte(dtype, logical) || is_float(dtype, logical),
+        scales: is_byte,
         is_it: has_more,
         may_be: |_| true,
         is_said: |config| config.mlx.is_some(),

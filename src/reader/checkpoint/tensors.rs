@@ -20,13 +20,16 @@ pub struct StoredTensor<'f> {
 }
 
 impl<'f> Object<'f> {
-    /// The tensors that it was, if it is a weight of a scheme.
-    pub fn stored_tensors(&self) -> Result<Option<Vec<StoredTensor<'f>>>> {
+    /// The tensors that it was, if it is a weight of a scheme, with names for a weight of that name.
+    pub fn stored_tensors(&self, name: &[u8]) -> Result<Option<Vec<StoredTensor<'f>>>> {
         let Some(scheme) = self.scheme().and_then(schemes::by_name) else { return Ok(None) };
-        let module = self.name_bytes().strip_suffix(scheme.weight.as_bytes());
+        let module = name.strip_suffix(scheme.weight.as_bytes());
         let module = module.ok_or_else(|| {
             let (name, weight) = (scheme.name, scheme.weight);
-            self.wrap(fail!(Unsupported, "its name does not end in {weight:?}, as those of {name} do"))
+            self.wrap(fail!(
+                Unsupported,
+                "weights of {name} have names that end in {weight:?}: give it such a name"
+            ))
         })?;
         let mut tensors = Vec::new();
         tensors.try_reserve_exact(self.components().len()).map_err(|e| self.wrap(e.into()))?;
@@ -100,9 +103,9 @@ impl<'f> Object<'f> {
 
 impl<'f> Component<'f> {
     /// The shape of the tensor that it is by itself, if its file was opened with weights as objects.
-    fn stored_shape(&self) -> Option<&'f [u64]> {
+    pub(in crate::reader) fn stored_shape(&self) -> Option<&'f [u64]> {
         let manifest = &self.file.manifest;
-        let (start, rank) = *manifest.stored_shapes.get(self.index)?;
+        let (start, rank) = *manifest.stored_shapes.get(self.index).filter(|(_, rank)| *rank != u32::MAX)?;
         manifest.dimensions.get(start as usize..(start as usize).saturating_add(rank as usize))
     }
 }
