@@ -254,7 +254,7 @@ pub static SCHEMES: [Scheme; 18] = [
         weight: ".weight",
         parts: &[part(".weight", "packed_weight"), part(".scales", "scales"), part(".biases", "biases")],
         codes: |dtype, logical| (dtype, logical) == (Some(Dtype::U32), None),
-        scales: is_byte,
+        scales: |dtype, logical| is_byte(dtype, logical) || is_float(dtype, logical),
         is_it: has_more,
         may_be: |_| true,
         is_said: |config| config.mlx.is_some(),
