@@ -9,8 +9,8 @@ use crate::interrupt::Interrupt;
 use crate::new_files::NewFiles;
 use crate::notes::{Notes, What};
 use indicatif::ProgressBar;
-use std::cell::RefCell;
-use std::collections::HashSet;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{HashMap, HashSet};
 use ztensor::error::Error;
 use ztensor::model::value::{OwnedValue, Value};
 use ztensor::reader::{File, StoredTensor};
@@ -27,6 +27,8 @@ pub struct Job<'a> {
     pub notes: Notes,
     /// The effect of `--dtype`.
     pub converted: Converted,
+    /// The modules that have a tensor named like a scale, and that name.
+    pub scales: OnceCell<HashMap<Vec<u8>, String>>,
 }
 
 /// The result of a conversion.
@@ -54,7 +56,8 @@ impl<'a> Job<'a> {
         bar: ProgressBar,
     ) -> Job<'a> {
         let (left_out, notes, converted) = (RefCell::default(), Notes::default(), Converted::default());
-        Job { arguments, input, choices, interrupt, bar, left_out, notes, converted }
+        let scales = OnceCell::new();
+        Job { arguments, input, choices, interrupt, bar, left_out, notes, converted, scales }
     }
 
     /// Notes digests of the input that the output cannot store.

@@ -5,10 +5,11 @@ use super::choice::Choice;
 use super::job::Job;
 use crate::elements;
 use crate::failure::{Failure, Outcome};
+use crate::names;
 use crate::notes::{damage, What};
 use crate::text;
 use ztensor::error::Error;
-use ztensor::model::dtype::{Class, Dtype};
+use ztensor::model::dtype::{Class, Dtype, Numbers};
 use ztensor::model::manifest::Format;
 use ztensor::reader::{Component, Object};
 use ztensor::writer::Loss;
@@ -126,6 +127,25 @@ impl Job<'_> {
         Ok(done)
     }
 
+    /// The name of a tensor that looks like the scale of f8 codes, which are not plain numbers then.
+    fn unknown_scale(&self, object: &Object<'_>) -> Option<String> {
+        let codes = object.component("data").filter(|_| object.format() == Format::Dense)?;
+        let is_f8 = matches!(codes.known_logical()?.numbers(), Numbers::Float8(_));
+        let module = module_of(object.name_bytes()).filter(|_| is_f8)?;
+        let scales = self.scales.get_or_init(|| {
+            let named = self.file().objects().filter(|object| {
+                let last = object.name_bytes().rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+                last.windows(5).any(|part| part == b"scale")
+            });
+            named
+                .filter_map(|scale| {
+                    Some((module_of(scale.name_bytes())?.to_vec(), names::text(&scale).into_owned()))
+                })
+                .collect()
+        });
+        scales.get(module).cloned()
+    }
+
     /// Checks the effect of `--dtype` on an object before it is written. If it would lose numbers, fails or,
     /// with --lossy, notes them; the same for data that it does not convert. Returns the dtype that the data
     /// is converted to.
@@ -151,6 +171,18 @@ impl Job<'_> {
             }
             return Ok(None);
         }
+        if let Some(scale) = self.unknown_scale(&object) {
+            if !self.arguments.lossy {
+                let name = choice.shown();
+                let why = format!(
+                    "{name}: its f8 codes have scales in \"{scale}\", and no scheme says how; --lossy converts \
+                     the codes alone"
+                );
+                return Err(Failure::at(&self.arguments.input, why));
+            }
+            let why = format!("its f8 codes were converted without their scales in \"{scale}\"");
+            self.notes.add(What::Lossy, "object", &choice.shown_name(), why);
+        }
         let found = object.conversion(to).map_err(|e| match e.is_damage() {
             true => damage::refused(self.failure(&e)),
             false => self.failure(&e),
@@ -170,4 +202,9 @@ impl Job<'_> {
         }
         Ok(Some(to))
     }
+}
+
+/// What a name has before its last dot.
+fn module_of(name: &[u8]) -> Option<&[u8]> {
+    name.iter().rposition(|byte| *byte == b'.').and_then(|dot| name.get(..dot))
 }

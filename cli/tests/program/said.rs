@@ -144,6 +144,22 @@ fn what_dtype_leaves_as_it_is_is_noted() {
     assert!(ran.status == 0 && ran.err.contains("of sparse_csr to f16"), "{ran:?}");
 }
 
+/// The scales are in a tensor that no known scheme has.
+#[test]
+fn codes_are_not_converted_without_their_scales() {
+    let folder = folder("said-scales");
+    let scale = f32s(&[0.5]);
+    let codes =
+        [("x.weight", "F8_E4M3", 4, &[0x38u8, 0x40, 0x48, 0x30][..]), ("x.scale_weight", "F32", 1, &scale)];
+    let (from, to) =
+        (safetensors(&folder.join("in.safetensors"), &Value::Null, &codes), folder.join("out.zt"));
+    run(&[&"convert", &"--dtype=bf16", &from, &to]).bad(&["\"x.weight\"", "\"x.scale_weight\"", "--lossy"]);
+    assert!(!to.exists());
+    run(&[&"convert", &"--dtype=bf16", &"--lossy", &from, &to]).noted("values lost");
+    let alone = safetensors(&folder.join("alone.safetensors"), &Value::Null, &codes[..1]);
+    run(&[&"convert", &"--dtype=bf16", &"--force", &alone, &to]).good();
+}
+
 #[test]
 fn numbers_that_become_infinite_are_counted() {
     let folder = folder("said-infinite");
