@@ -274,7 +274,7 @@ fn halves(bytes: &[u8], first: u64, out: &mut [u8], shift: u32) {
         code.iter_mut().zip(byte).for_each(|(code, byte)| *code = second(byte));
         (bytes, out) = (rest, behind);
     }
-    let (pairs, last) = out.split_at_mut(out.len() / 2 * 2);
+    let (pairs, last) = out.split_at_mut(out.len() & !1);
     for (byte, pair) in bytes.iter().zip(pairs.chunks_exact_mut(2)) {
         if let [one, other] = pair {
             (*one, *other) =
