@@ -171,7 +171,7 @@ def test_a_decode_is_verified_reported_and_stopped(path):
 
 
 @pytest.mark.parametrize("file, name, error", [
-    ("copy/undeclared-frames-1.zt", "gptq", "cannot be read without the attribute \"axis\""),
+    ("copy/undeclared-frames-1.zt", "gptq", "cannot be read without the attribute \"scheme\""),
     ("v1.2/py-1.2.3-unknown-type.zt", "i4x2", "its type \"vendor.int4x2\" is unknown"),
     ("valid-odd/unknown-format.zt", "x", "its format is \"blocked_ell\", which cannot be read as numbers")])
 def test_what_is_no_array_of_numbers_is_unsupported(file, name, error):
@@ -274,7 +274,7 @@ def test_parts_of_a_tensor_are_converted(path):
 
 def test_what_cannot_be_converted_is_named_or_left_out():
     path = DATA / "copy/undeclared-frames-1.zt"
-    with pytest.raises(libztensor.Unsupported, match='object "gptq".*without the attribute "axis"'):
+    with pytest.raises(libztensor.Unsupported, match='object "gptq".*without the attribute "scheme"'):
         load_file(path, dtype="float32")
     with pytest.warns(UserWarning, match=r"'gptq' \(quantized_group\)"):
         assert "gptq" not in load_file(path, dtype="float32", skip_unreadable=True)
