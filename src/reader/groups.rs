@@ -26,7 +26,7 @@ use crate::model::structure::Groups;
 const CODES: usize = 2048;
 
 /// How many scales or zeros are widened at a time.
-const WINDOW: usize = 512;
+const WINDOW: usize = 256;
 
 /// Some elements from the number `at` on as f32. Returns how many.
 fn as_floats(elements: Elements<'_>, at: u64, floats: &mut [f32; WINDOW]) -> Result<usize> {
