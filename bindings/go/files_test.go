@@ -493,6 +493,26 @@ func TestGroupsOfCodesIn2(t *testing.T) {
 	}
 }
 
+func TestWeightsOfACheckpoint(t *testing.T) {
+	for _, combine := range []bool{false, true} {
+		f, err := OpenModel(data+"checkpoints/gptq-4", &Options{Combine: combine})
+		if err != nil {
+			t.Fatal(err)
+		}
+		weight, err := f.Object("a.weight")
+		if combine != (err == nil) {
+			t.Fatalf("combine %v: %v", combine, err)
+		}
+		if combine {
+			numbers, err := Convert[float32](weight)
+			if err != nil || len(numbers) != 32*64 || numbers[3] != 0 {
+				t.Fatal(len(numbers), err)
+			}
+		}
+		f.Close()
+	}
+}
+
 func TestLinksIntoShards(t *testing.T) {
 	folder := t.TempDir()
 	options := &WriterOptions{Spec: Spec2}

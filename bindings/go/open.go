@@ -35,6 +35,7 @@ type Options struct {
 	Hooks           *ThreadHooks
 	Part            bool // OpenModel opens the file alone, although it is a part of a model.
 	IncludeUnlisted bool // Also tensors that the index of a model names nowhere.
+	Combine         bool // The tensors of each quantized weight are one object.
 }
 
 func (o *Options) c(m *memory) (*C.zt_open_options, *watcher) {
@@ -47,6 +48,7 @@ func (o *Options) c(m *memory) (*C.zt_open_options, *watcher) {
 	made.strict = flag(o.Strict)
 	made.part = flag(o.Part)
 	made.include_unlisted = flag(o.IncludeUnlisted)
+	made.combine_quantized = flag(o.Combine)
 	made.advice = C.zt_advice(o.Advice)
 	made.max_manifest_size = C.uint64_t(o.MaxManifestSize)
 	made.max_decoded_size = C.uint64_t(o.MaxDecodedSize)
