@@ -128,17 +128,18 @@ pub(crate) fn convert(
         return Ok(0);
     }
     let (mut lost, mut pieces) = (0u64, dst.chunks_mut(to.size().saturating_mul(blocks::PIECE_ELEMENTS)));
-    let (from, mut converted) = ((Dtype::F32, None), [0u8; 8 * blocks::PIECE_ELEMENTS]);
+    // For 16-bit floats: others would take more of the stack.
+    let (from, mut converted) = ((Dtype::F32, None), [0u8; 2 * blocks::PIECE_ELEMENTS]);
     blocks.for_each_piece(src, &mut |numbers| {
         let dst = pieces.next().unwrap_or_default();
         let converted = converted.get_mut(..dst.len()).unwrap_or_default();
         match (to, past_cache) {
             (Dtype::F32, _) => copy(numbers, dst, past_cache),
-            (_, true) => {
+            (Dtype::F16 | Dtype::Bf16, true) => {
                 lost = lost.saturating_add(convert_counted(numbers, from, to, converted, total));
                 copy(converted, dst, true);
             }
-            (_, false) => lost = lost.saturating_add(convert_counted(numbers, from, to, dst, total)),
+            _ => lost = lost.saturating_add(convert_counted(numbers, from, to, dst, total)),
         }
     });
     settle();
