@@ -114,13 +114,13 @@ impl Made {
         for threads in [1, 2] {
             out.fill(0xA5);
             self.read_as(zt::F32, out, threads);
-            let ours = floats(out);
+            let own = floats(out);
             out.fill(0x5A);
             assert!(self.ggml(out), "ggml does not read {}", self.kind.0);
-            let theirs = floats(out);
-            let most = theirs.iter().fold(0f32, |most, x| most.max(x.abs()));
+            let reference = floats(out);
+            let most = reference.iter().fold(0f32, |most, x| most.max(x.abs()));
             let near = |(a, b): (&f32, &f32)| (a - b).abs() <= most * 1e-6;
-            assert!(most > 0.0 && ours.iter().zip(&theirs).all(near), "{}", self.kind.0);
+            assert!(most > 0.0 && own.iter().zip(&reference).all(near), "{}", self.kind.0);
         }
     }
 }
@@ -177,7 +177,7 @@ fn from_memory(cfg: &Cfg) -> Value {
         let words = m.file.view(c"t").chunks_exact(8).map(|b| u64::from_ne_bytes(b.try_into().unwrap()));
         black_box(words.fold(0u64, u64::wrapping_add));
     };
-    let ours = |name: &str, to: i32, threads: u32| {
+    let own = |name: &str, to: i32, threads: u32| {
         each(Role::Libztensor, name, &made, 1, move |m| m.read_as(to, d(), threads))
     };
     let metric = |m: &Made| Metric { name: m.kind.0, unit: Unit::Items(n as f64), limit: GGML };
@@ -188,10 +188,10 @@ fn from_memory(cfg: &Cfg) -> Value {
         cases: vec![
             each(Role::Limit, MEMSET, &made, 1, limit),
             each(Role::Peer, GGML, &made, 1, |m| assert!(m.ggml(d()))),
-            ours("libztensor, 1 thread", zt::F32, 1),
-            ours("libztensor, 2 threads", zt::F32, 2),
-            ours("libztensor to f16, 1 thread", zt::F16, 1),
-            ours("libztensor to bf16, 1 thread", zt::BF16, 1),
+            own("libztensor, 1 thread", zt::F32, 1),
+            own("libztensor, 2 threads", zt::F32, 2),
+            own("libztensor to f16, 1 thread", zt::F16, 1),
+            own("libztensor to bf16, 1 thread", zt::BF16, 1),
             case(Role::Peer, "gguf-py dequantize", || gguf_py::to_f32(&paths)),
         ],
         notes: vec![],
@@ -258,13 +258,13 @@ fn quantize(cfg: &Cfg) -> Value {
     let mut out = Buf::new(2 * n, false);
     let out = Shared::new(out.slice_mut());
     let kinds = [("f16 to q8_0", 8, zt::TYPE_Q8_0), ("f16 to q4_0", 2, zt::TYPE_Q4_0)];
-    let theirs = || {
+    let reference = || {
         let all = kinds.iter().map(|(_, kind, _)| {
             Some(secs(|| ggml::from_f16(*kind, &halves, black_box(unsafe { out.range(0, 2 * n) }))).0)
         });
         all.collect()
     };
-    let ours = || {
+    let own = || {
         let all = kinds.iter().map(|(_, _, kind)| Some(secs(|| zt::quantize(file.object(c"t"), *kind)).0));
         all.collect()
     };
@@ -274,8 +274,8 @@ fn quantize(cfg: &Cfg) -> Value {
         title: format!("f16 to blocks, {n} elements; ns an element"),
         metrics: kinds.map(|(name, ..)| metric(name)).into(),
         cases: vec![
-            case(Role::Peer, F16_AND_REFERENCE, theirs),
-            case(Role::Libztensor, "libztensor zt_write_copy, 1 thread", ours),
+            case(Role::Peer, F16_AND_REFERENCE, reference),
+            case(Role::Libztensor, "libztensor zt_write_copy, 1 thread", own),
         ],
         notes: vec![],
     };
@@ -317,7 +317,7 @@ fn model(cfg: &Cfg) -> Value {
             sys::blocks(total, 4 << 20, 2, |at, n| unsafe { out.range(at, n) }.fill(1));
         })
     };
-    let ours = || {
+    let own = || {
         cold(&|out: &mut [u8]| {
             let file = zt::Zt::open(&path);
             let (out, mut at) = (Shared::new(out), 0);
@@ -340,7 +340,7 @@ fn model(cfg: &Cfg) -> Value {
         metrics: vec![Metric { name: "load", unit: Unit::Bytes(total as f64), limit: PREAD }],
         cases: vec![
             timed(Role::Limit, PREAD, limit),
-            timed(Role::Libztensor, "libztensor batch, 2 threads", ours),
+            timed(Role::Libztensor, "libztensor batch, 2 threads", own),
         ],
         notes: vec![],
     };

@@ -24,13 +24,13 @@ def equal(found, expected):
         assert repr(outcome(found.fields[name].contents)) == repr(outcome(field.contents))  # NaN is not equal to NaN
     assert found.get_field("none") is None and len(found.tensors) == len(expected.tensors)
     for number, tensor in enumerate(expected.tensors):
-        ours = found.get_tensor(number)
+        own = found.get_tensor(number)
         for name in ("name", "tensor_type", "n_elements", "n_bytes", "data_offset"):
-            assert getattr(ours, name) == getattr(tensor, name), (tensor.name, name)
-        assert ours.tensor_type.name == tensor.tensor_type.name
-        same_array(ours.shape, tensor.shape)
-        same_array(ours.data, tensor.data)
-        same_field(ours.field, tensor.field)
+            assert getattr(own, name) == getattr(tensor, name), (tensor.name, name)
+        assert own.tensor_type.name == tensor.tensor_type.name
+        same_array(own.shape, tensor.shape)
+        same_array(own.data, tensor.data)
+        same_field(own.field, tensor.field)
 
 
 def outcome(call):
@@ -50,14 +50,14 @@ def same_field(found, expected):
     assert (found.offset, found.name, found.data, found.types) == (expected.offset, expected.name, expected.data, expected.types)
     assert [one.name for one in found.types] == [one.name for one in expected.types]
     assert len(found.parts) == len(expected.parts)
-    for ours, theirs in zip(found.parts, expected.parts):
-        same_array(ours, theirs)
+    for own, reference in zip(found.parts, expected.parts):
+        same_array(own, reference)
     for part in (-1, len(found.parts) // 2):
         same_array(found.parts[part], expected.parts[part])
     with pytest.raises(IndexError):
         found.parts[len(found.parts)]
-    for ours, theirs in zip(found.parts[1:9:2], expected.parts[1:9:2]):
-        same_array(ours, theirs)
+    for own, reference in zip(found.parts[1:9:2], expected.parts[1:9:2]):
+        same_array(own, reference)
     if len(expected.data) > 2 and expected.types:
         for index in (0, -1, slice(1, 3), slice(None, None, 2), slice(-2, None)):
             assert repr(outcome(lambda: found.contents(index))) == repr(outcome(lambda: expected.contents(index)))
@@ -143,8 +143,8 @@ def test_files_of_others():
 
 def test_the_enums_are_those_of_gguf():
     assert {one.name: one.value for one in GGUFValueType} == {one.name: one.value for one in gguf.GGUFValueType}
-    ours = {one.name: one.value for one in GGMLQuantizationType}
-    assert {one.name: one.value for one in gguf.GGMLQuantizationType}.items() <= ours.items()
+    own = {one.name: one.value for one in GGMLQuantizationType}
+    assert {one.name: one.value for one in gguf.GGMLQuantizationType}.items() <= own.items()
 
 
 def test_what_is_refused(tmp_path):
@@ -192,10 +192,10 @@ def test_a_large_vocabulary_takes_a_twentieth_of_the_time(tmp_path):
         made = reader(path)
         return made, time.process_time() - start
 
-    found, ours = min((measured(GGUFReader) for _ in range(3)), key=lambda of: of[1])
-    expected, theirs = measured(gguf.GGUFReader)
-    print(f"GGUFReader: {ours:.3f} s of processor time, the package gguf {theirs:.3f} s: {ours / theirs:.3f}", file=sys.stderr)
-    assert ours < 0.05 * theirs
+    found, own = min((measured(GGUFReader) for _ in range(3)), key=lambda of: of[1])
+    expected, reference = measured(gguf.GGUFReader)
+    print(f"GGUFReader: {own:.3f} s of processor time, the package gguf {reference:.3f} s: {own / reference:.3f}", file=sys.stderr)
+    assert own < 0.05 * reference
     for name in ("tokens", "token_type", "merges"):
         field, other = found.fields[f"tokenizer.ggml.{name}"], expected.fields[f"tokenizer.ggml.{name}"]
         assert field.contents() == other.contents() and field.data == other.data and field.types == other.types

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import libztensor
-import libztensor.safetensors as ours
-import libztensor.safetensors.numpy as ours_numpy
+import libztensor.safetensors as own
+import libztensor.safetensors.numpy as own_numpy
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
-theirs = pytest.importorskip("safetensors")
-theirs_numpy = pytest.importorskip("safetensors.numpy")
+reference = pytest.importorskip("safetensors")
+reference_numpy = pytest.importorskip("safetensors.numpy")
 
 DATA = Path(__file__).resolve().parents[3] / "tests/data"
 TYPES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "bfloat16",
@@ -42,14 +42,14 @@ def specs(package, state):
 @pytest.mark.parametrize("metadata", [None, {}, {"format": "pt"}])
 def test_serialize_and_deserialize_give_what_safetensors_gives(tmp_path, seed, metadata):
     state = arrays(seed)
-    made = ours.serialize(specs(ours, state), metadata)
-    assert made == theirs.serialize(specs(theirs, state), metadata)
+    made = own.serialize(specs(own, state), metadata)
+    assert made == reference.serialize(specs(reference, state), metadata)
     path = tmp_path / "any.name"
-    ours.serialize_file(specs(ours, state), path, metadata)
+    own.serialize_file(specs(own, state), path, metadata)
     assert path.read_bytes() == made
-    found, expected = ours.deserialize(made), dict(theirs.deserialize(made))
+    found, expected = own.deserialize(made), dict(reference.deserialize(made))
     assert dict(found) == expected and len(found) == len(expected)
-    with theirs.safe_open(path, "np") as f, ours.safe_open(path, "np") as g:
+    with reference.safe_open(path, "np") as f, own.safe_open(path, "np") as g:
         assert [name for name, _ in found] == g.offset_keys()
         # The order of empty tensors at one place changes there from run to run.
         assert [expected[name]["data"] for name in g.offset_keys()] == [expected[name]["data"] for name in f.offset_keys()]
@@ -64,14 +64,14 @@ def test_tensors_and_parts_are_those_of_safetensors(tmp_path, seed):
     chance = random.Random(seed)
     state = {name: array for name, array in arrays(seed).items() if array.dtype.isbuiltin == 1}
     path = tmp_path / "a.safetensors"
-    ours_numpy.save_file(state, path)
-    assert path.read_bytes() == theirs_numpy.save(state) == ours_numpy.save(state)
+    own_numpy.save_file(state, path)
+    assert path.read_bytes() == reference_numpy.save(state) == own_numpy.save(state)
 
     def part(size):
         first, last = sorted(chance.randrange(size + 1) for _ in range(2))
         return chance.choice([slice(None), slice(first, last), slice(None, last), slice(first, None, 2)])
 
-    with theirs.safe_open(path, "np") as f, ours.safe_open(path, "np") as g:
+    with reference.safe_open(path, "np") as f, own.safe_open(path, "np") as g:
         for name, array in state.items():
             same(g.get_tensor(name), f.get_tensor(name))
             if array.ndim and array.size:
@@ -80,7 +80,7 @@ def test_tensors_and_parts_are_those_of_safetensors(tmp_path, seed):
                 if all(array[index].shape):  # safetensors refuses the others
                     same(g.get_slice(name)[index], f.get_slice(name)[index])
     for backend in ("mmap", "pread"):
-        found, expected = ours_numpy.load_file(path, backend=backend), theirs_numpy.load_file(path, backend=backend)
+        found, expected = own_numpy.load_file(path, backend=backend), reference_numpy.load_file(path, backend=backend)
         assert set(found) == set(expected)
         for name in found:
             same(found[name], expected[name])
@@ -94,7 +94,7 @@ def same(found, expected):
 @pytest.mark.parametrize("dtype, shape", [("float32", (2, 3)), ("bool", ()), ("float4_e2m1fn_x2", (2, 3)), ("float8_e8m0fnu", (0,))])
 def test_a_spec_looks_like_that_of_safetensors(dtype, shape):
     given = {"dtype": dtype, "shape": shape, "data_ptr": 4096, "data_len": 24}
-    found, expected = ours.TensorSpec(**given), theirs.TensorSpec(**given)
+    found, expected = own.TensorSpec(**given), reference.TensorSpec(**given)
     for name in ("dtype", "shape", "data_ptr", "data_len"):
         assert getattr(found, name) == getattr(expected, name)
     assert repr(found) == repr(expected)
@@ -115,17 +115,17 @@ def outcome(call):
 def test_wrong_files_are_a_safetensor_error(tmp_path, data):
     path = tmp_path / "a.safetensors"
     path.write_bytes(data)
-    for package in (ours, theirs):
+    for package in (own, reference):
         calls = [lambda: package.deserialize(data), lambda: [*map(package.safe_open(path, "np").get_tensor, "a")]]
         for call in calls:
             why = outcome(call)
-            assert isinstance(why, package.SafetensorError) or not data and isinstance(why, OSError) and package is theirs, why
+            assert isinstance(why, package.SafetensorError) or not data and isinstance(why, OSError) and package is reference, why
 
 
 def test_wrong_calls_raise_what_those_of_safetensors_raise(tmp_path):
     path = tmp_path / "a.safetensors"
     array = np.arange(6, dtype="f4").reshape(2, 3)
-    theirs_numpy.save_file({"a": array}, path)
+    reference_numpy.save_file({"a": array}, path)
     given = {"dtype": "float32", "shape": (2, 3), "data_ptr": array.ctypes.data, "data_len": 24}
 
     def closed(package):
@@ -139,7 +139,7 @@ def test_wrong_calls_raise_what_those_of_safetensors_raise(tmp_path):
              (lambda p: p.TensorSpec(**{**given, "dtype": "f32"}), "SafetensorError"), (lambda p: p.serialize({"a": given}), TypeError),
              (lambda p: p.serialize({"a": p.TensorSpec(**{**given, "data_len": 20})}), "SafetensorError")]
     for call, expected in calls:
-        for package in (ours, theirs):
+        for package in (own, reference):
             kind = package.SafetensorError if expected == "SafetensorError" else expected
             assert isinstance(outcome(lambda: call(package)), kind), (package, expected, outcome(lambda: call(package)))
 
@@ -147,12 +147,12 @@ def test_wrong_calls_raise_what_those_of_safetensors_raise(tmp_path):
 def test_a_file_is_opened_alone_although_it_is_a_part_of_a_model(tmp_path):
     names = [f"model-0000{at}-of-00002.safetensors" for at in (1, 2)]
     for at, name in enumerate(names):
-        ours_numpy.save_file({f"w{at}": np.full(3, at)}, tmp_path / name)
+        own_numpy.save_file({f"w{at}": np.full(3, at)}, tmp_path / name)
     (tmp_path / "model.safetensors.index.json").write_text('{"metadata":{"total_size":48},"weight_map":{"w0":"%s","w1":"%s"}}' % tuple(names))
     assert sorted(libztensor.numpy.load_file(tmp_path / names[0])) == ["w0", "w1"]
     assert list(libztensor.numpy.load_file(tmp_path / names[1], part=True)) == ["w1"]
-    assert list(ours_numpy.load_file(tmp_path / names[0])) == ["w0"]
-    with ours.safe_open(tmp_path / names[1], "np") as f:
+    assert list(own_numpy.load_file(tmp_path / names[0])) == ["w0"]
+    with own.safe_open(tmp_path / names[1], "np") as f:
         assert f.keys() == ["w1"]
 
 
@@ -161,7 +161,7 @@ def test_files_of_other_containers_are_opened_by_the_same_call(tmp_path):
     libztensor.numpy.save_file(state, tmp_path / "a.zt", {"who": "me"})
     np.savez(tmp_path / "a.npz", **state)
     for name, metadata in (("a.zt", {"who": "me"}), ("a.npz", None)):
-        with ours.safe_open(tmp_path / name, "np") as f:
+        with own.safe_open(tmp_path / name, "np") as f:
             assert f.keys() == ["a", "b"] and f.metadata() == metadata
             same(f.get_tensor("b"), state["b"])
             same(f.get_slice("a")[1:, :2], state["a"][1:, :2])
@@ -169,7 +169,7 @@ def test_files_of_other_containers_are_opened_by_the_same_call(tmp_path):
     for path in sorted(DATA.rglob("*")):
         if path.suffix not in (".gguf", ".pt", ".pth") or "invalid" in path.parts or outcome(lambda: libztensor.open(path).close()):
             continue
-        with ours.safe_open(path, "np") as f, libztensor.open(path) as g:
+        with own.safe_open(path, "np") as f, libztensor.open(path) as g:
             assert set(f.keys()) <= set(g), path
             opened += bool(f.keys())
     assert opened > 1
@@ -206,7 +206,7 @@ def packages(request, tmp_path):
     package = Path(libztensor.__file__).parents[1]
     site = Path(np.__file__).parents[1]
     if request.param == "with safetensors":
-        return [package, site, Path(theirs.__file__).parents[1]]
+        return [package, site, Path(reference.__file__).parents[1]]
     chosen = tmp_path / "packages"
     chosen.mkdir()
     for one in site.glob("numpy*"):

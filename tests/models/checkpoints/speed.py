@@ -98,16 +98,16 @@ def measure(library, make, rows, columns):
             weight, expected = file[name], decode()
             into = np.empty(rows * columns, np.uint16)
 
-            def ours():
+            def own():
                 read = library.Read(object=weight, dtype="bfloat16", target=into)
                 file.read_batch([read], threads=2)
 
-            ours()
+            own()
             found = torch.from_numpy(into.view(np.int16)).view(torch.bfloat16).reshape(expected.shape)
             same = (found == expected) | (found.isnan() & expected.isnan())
             times = [[], []]
             for _ in range(RUNS):
-                for at, run in enumerate((ours, decode)):
+                for at, run in enumerate((own, decode)):
                     start = time.perf_counter()
                     run()
                     times[at].append(time.perf_counter() - start)
