@@ -45,8 +45,9 @@ impl File {
             Shards::OfModels | Shards::Never => None,
             Shards::OnUse | Shards::AtOpen => Some(ShardStore::Kept(try_box(FileSystem(options.mode))?)),
         };
-        let file = File::of_one(part, manifest, Some(path), shards, budget, options)?;
-        file.combined(options, Some((&FileSystem(options.mode), path)))
+        let mut file = File::of_one(part, manifest, Some(path), shards, budget, options)?;
+        file.combine(options, Some((&FileSystem(options.mode), path)))?;
+        Ok(file)
     }
 
     /// Opens `length` bytes of an open file, from `offset` on. If `length` is `u64::MAX`, up to its end.
@@ -65,7 +66,9 @@ impl File {
             if let Some(found) = looks.look(source.as_ref()) {
                 let (mut part, manifest) = part_of(source, found, label)?;
                 part.file.modified = modified;
-                return File::of_one(part, manifest, None, None, budget, options)?.combined(options, None);
+                let mut file = File::of_one(part, manifest, None, None, budget, options)?;
+                file.combine(options, None)?;
+                return Ok(file);
             }
         }
     }
@@ -84,7 +87,9 @@ impl File {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
         let (part, manifest) = read_part(source, label, &limits, &budget, true)?;
-        File::of_one(part, manifest, None, None, budget, options)?.combined(options, None)
+        let mut file = File::of_one(part, manifest, None, None, budget, options)?;
+        file.combine(options, None)?;
+        Ok(file)
     }
 
     /// Opens a source without a name. Errors do not explain how an incomplete file ends.

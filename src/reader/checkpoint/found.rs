@@ -147,13 +147,12 @@ impl<'f> Tensor<'f> {
     }
 
     fn component(&self) -> Result<Component<'f>> {
-        self.object.component("data").ok_or_else(|| fail!(Internal, "a tensor without data"))
+        self.object.components().next().ok_or_else(|| fail!(Internal, "a tensor without data"))
     }
 
     /// The type of its elements.
     pub fn element_type(&self) -> (Option<Dtype>, Option<Logical>) {
-        let component = self.object.component("data");
-        component.map_or((None, None), |data| (data.dtype(), data.known_logical()))
+        self.object.components().next().map_or((None, None), |data| (data.dtype(), data.known_logical()))
     }
 
     /// How many elements it has.

@@ -122,8 +122,8 @@ fn before<'n>(name: &'n [u8], suffix: &str) -> Option<&'n [u8]> {
 impl<'f> Finder<'f> {
     fn tensor(&self, at: usize) -> Option<Object<'f>> {
         let object = self.file.object(at).filter(|object| object.format() == Format::Dense)?;
-        let is_one = object.components().len() == 1 && object.component("data").is_some();
-        Some(object).filter(|_| is_one).filter(|_| self.is_taken.get(at) == Some(&false))
+        let is_free = self.is_taken.get(at) == Some(&false);
+        Some(object).filter(|object| is_free && object.components().len() == 1)
     }
 
     /// One of the possible schemes, and the tensor that has its codes.

@@ -25,8 +25,8 @@ struct Joined {
 }
 
 impl File {
-    /// The file with an object for each group.
-    pub(super) fn with_groups_joined(mut self, groups: Groups) -> Result<File> {
+    /// Makes each group one object.
+    pub(super) fn join_groups(&mut self, groups: Groups) -> Result<()> {
         let (objects, components) = (self.manifest.objects.len(), self.manifest.components.len());
         let tables = bytes_of::<(Object, u32)>(objects)
             .saturating_add(bytes_of::<(Component, u32, u32, u32)>(components))
@@ -48,7 +48,7 @@ impl File {
         if self.lazy_sizes.is_some() {
             self.lazy_sizes = Some(LazySizes::of(manifest, |at| parts.number_of_component(manifest, at))?);
         }
-        Ok(self)
+        Ok(())
     }
 
     /// Counts memory of combined weights.

@@ -28,7 +28,7 @@ pub use tensors::StoredTensor;
 use super::file::File;
 use super::open_options::OpenOptions;
 use super::store::Store;
-use crate::error::{fail, Error, Quoted, Result};
+use crate::error::{fail, Quoted, Result};
 use crate::model::manifest::Format;
 use crate::reader::object::Object;
 use config::Config;
@@ -40,26 +40,30 @@ const SCHEME: &str = "scheme";
 const UNREADABLE: &str = "unreadable";
 
 impl File {
-    /// The file with the tensors of each quantized weight as one object, if `options` ask for it. `place` is a
-    /// file of the model, and what reaches it; `config.json` is beside it.
-    pub(super) fn combined(self, options: &OpenOptions, place: Option<(&dyn Store, &Path)>) -> Result<File> {
+    /// Makes the tensors of each quantized weight one object, if `options` ask for it. `place` is a file of
+    /// the model, and what reaches it; `config.json` is beside it.
+    #[inline(never)] // its stack frame is gone before the next step
+    pub(super) fn combine(
+        &mut self,
+        options: &OpenOptions,
+        place: Option<(&dyn Store, &Path)>,
+    ) -> Result<()> {
         if !options.combine_quantized {
-            return Ok(self);
+            return Ok(());
         }
-        let named = |file: &File, e: Error| file.in_file(e);
         let config = match place {
             Some((store, path)) => {
                 let folder = path.parent().unwrap_or(Path::new(""));
                 let config = Config::read(store, folder, &self.shards.budget.lock());
-                config.map_err(|e| named(&self, e))?
+                config.map_err(|e| self.in_file(e))?
             }
             None => Config::default(),
         };
-        let groups = groups::find(&self, &config)?;
-        if groups.all.is_empty() {
-            return Ok(self);
+        let groups = groups::find(self, &config)?;
+        match groups.all.is_empty() {
+            true => Ok(()),
+            false => self.join_groups(groups),
         }
-        self.with_groups_joined(groups)
     }
 }
 

@@ -125,8 +125,9 @@ fn open_files(
     let joined = join_all(read, &files, &mut info, &context, fixed);
     let (parts, manifest) = joined.map_err(|e| e.within(format_args!("{label}")))?;
     info.passed_over = files.passed_over;
-    let file = File::of_parts(parts, Some(label), manifest, info, shards, budget, options)?;
-    file.combined(options, files.paths.first().map(|path| (store, path.as_path())))
+    let mut file = File::of_parts(parts, Some(label), manifest, info, shards, budget, options)?;
+    file.combine(options, files.paths.first().map(|path| (store, path.as_path())))?;
+    Ok(file)
 }
 
 /// Joins the files into one, if they agree.
