@@ -117,6 +117,22 @@ fn open_files(
     let fixed = budget.held();
     let context = ReadContext { store, paths: &files.paths, options, limits, budget: &budget };
     let read = read_all(&context)?;
+    file_of((read, fixed), files, store, shards, label, options, budget)
+}
+
+/// The file of all parts that were read, with the memory that was in use before.
+#[inline(never)] // its stack frame is not yet there when the parts are read
+fn file_of(
+    (read, fixed): (Vec<ReadPart>, u64),
+    files: ModelFiles,
+    store: &dyn Store,
+    shards: ShardStore<'_>,
+    label: String,
+    options: &OpenOptions,
+    budget: Budget,
+) -> Result<File> {
+    let limits = &options.limits();
+    let context = ReadContext { store, paths: &files.paths, options, limits, budget: &budget };
     let shards = match options.shards {
         Shards::Never => None,
         Shards::OfModels | Shards::OnUse | Shards::AtOpen => Some(shards),
