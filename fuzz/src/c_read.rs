@@ -6,7 +6,7 @@ use arbitrary::{Result, Unstructured};
 use std::ffi::{c_char, c_void, CString};
 use std::ptr::{null, null_mut};
 
-pub const OPEN_OPTIONS: usize = 128;
+pub const OPEN_OPTIONS: usize = 136;
 const OPEN_NUMBERS: usize = 64; // pointers lie behind
 const VERIFY_OPTIONS: usize = 56;
 const PART_INFO: usize = 32;
