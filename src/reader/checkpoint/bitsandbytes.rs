@@ -13,7 +13,7 @@ use crate::reader::object::Object;
 const MAP: u64 = 16;
 const NESTED_MAP: u64 = 256;
 
-pub fn describe_4_bits(found: &Found<'_>, _: &Config) -> Result<Description> {
+pub fn describe_4_bits(found: &Found<'_>, _: &Config, to: &mut Description) -> Result<()> {
     let (codes, scales) = (found.required("packed_weight")?, found.required("scales")?);
     found.required("map")?;
     let state = match found.tensor("fp4_state") {
@@ -53,11 +53,10 @@ pub fn describe_4_bits(found: &Found<'_>, _: &Config) -> Result<Description> {
             count.div_ceil(block)
         )));
     }
-    let mut described = Description::of(shape)?;
-    described.number("bits", 4)?.number("group_size", block)?;
+    to.start(shape)?.number("bits", 4)?.number("group_size", block)?;
     let is_nested = scales.element_type() == (Some(Dtype::U8), None);
     if !is_nested {
-        return Ok(described);
+        return Ok(());
     }
     found.required("nested_scales")?;
     found.required("nested_map")?;
@@ -66,9 +65,9 @@ pub fn describe_4_bits(found: &Found<'_>, _: &Config) -> Result<Description> {
         Some(Kind::Unsigned(offset)) => offset as f64,
         _ => return Err(state.wrong(format_args!("it says no nested_offset"))),
     };
-    described.number("nested_block_size", number("nested_blocksize")?)?;
-    described.add("nested_offset", Attribute::Float(offset))?;
-    Ok(described)
+    to.number("nested_block_size", number("nested_blocksize")?)?;
+    to.add("nested_offset", Attribute::Float(offset))?;
+    Ok(())
 }
 
 pub fn plan_4_bits(object: &Object<'_>) -> Result<Plan> {
@@ -100,7 +99,7 @@ pub fn plan_4_bits(object: &Object<'_>) -> Result<Plan> {
     Ok(Plan { nested: Some(Nested { block_size, offset }), ..plan })
 }
 
-pub fn describe_8_bits(found: &Found<'_>, _: &Config) -> Result<Description> {
+pub fn describe_8_bits(found: &Found<'_>, _: &Config, to: &mut Description) -> Result<()> {
     let (codes, [rows, _]) = found.matrix()?;
     let scales = found.required("scales")?;
     if scales.count() != rows {
@@ -115,9 +114,8 @@ pub fn describe_8_bits(found: &Found<'_>, _: &Config) -> Result<Description> {
             ));
         }
     }
-    let mut described = Description::of(codes.shape())?;
-    described.number("bits", 8)?;
-    Ok(described)
+    to.start(codes.shape())?.number("bits", 8)?;
+    Ok(())
 }
 
 pub fn plan_8_bits(object: &Object<'_>) -> Result<Plan> {

@@ -41,7 +41,7 @@ fn checked(found: &Found<'_>, rows: u64, columns: u64, group: u64, of_zeros: [u6
     Ok(())
 }
 
-pub fn describe_gptq(found: &Found<'_>, config: &Config) -> Result<Description> {
+pub fn describe_gptq(found: &Found<'_>, config: &Config, to: &mut Description) -> Result<()> {
     if config.method != "gptq" {
         return Err(match config.method.as_str() {
             "" => config.lacks("quant_method"),
@@ -80,14 +80,13 @@ pub fn describe_gptq(found: &Found<'_>, config: &Config) -> Result<Description> 
     let group = group_size(config, columns)?;
     let zero_words = rows.saturating_mul(bits).div_ceil(32);
     checked(found, rows, columns, group, [columns.div_ceil(group), zero_words])?;
-    let mut described = Description::of(&[rows, columns])?;
-    described.number("bits", bits)?.number("group_size", group)?.number("axis", 1)?;
+    to.start(&[rows, columns])?.number("bits", bits)?.number("group_size", group)?.number("axis", 1)?;
     let packing = [(2, "16_per_i32"), (4, "8_per_i32"), (8, "4_per_i32")];
     if let Some((_, packing)) = packing.iter().find(|(of, _)| *of == bits) {
-        described.text("packing", packing)?;
+        to.text("packing", packing)?;
     }
-    described.text("order", "lsb_first")?.number("zero_offset", offset)?;
-    Ok(described)
+    to.text("order", "lsb_first")?.number("zero_offset", offset)?;
+    Ok(())
 }
 
 pub fn plan_gptq(object: &Object<'_>) -> Result<Plan> {
@@ -105,7 +104,7 @@ pub fn plan_gptq(object: &Object<'_>) -> Result<Plan> {
     plan(object, codes, Order::Low, words, group, (added, mask))
 }
 
-pub fn describe_awq(found: &Found<'_>, config: &Config) -> Result<Description> {
+pub fn describe_awq(found: &Found<'_>, config: &Config, to: &mut Description) -> Result<()> {
     if let Some(other) = config.version.as_deref().filter(|version| !version.eq_ignore_ascii_case("gemm")) {
         return Err(fail!(Unsupported, "config.json says version {other:?}, and only \"gemm\" can be read"));
     }
@@ -119,10 +118,9 @@ pub fn describe_awq(found: &Found<'_>, config: &Config) -> Result<Description> {
     let rows = rows.ok_or_else(|| codes.wrong(format_args!("{words} words have more than 2^64 codes")))?;
     let group = group_size(config, columns)?;
     checked(found, rows, columns, group, [columns.div_ceil(group), words])?;
-    let mut described = Description::of(&[rows, columns])?;
-    described.number("bits", 4)?.number("group_size", group)?.number("axis", 1)?;
-    described.text("packing", "8_per_i32")?.text("order", "awq")?.number("zero_offset", 0)?;
-    Ok(described)
+    to.start(&[rows, columns])?.number("bits", 4)?.number("group_size", group)?.number("axis", 1)?;
+    to.text("packing", "8_per_i32")?.text("order", "awq")?.number("zero_offset", 0)?;
+    Ok(())
 }
 
 pub fn plan_awq(object: &Object<'_>) -> Result<Plan> {

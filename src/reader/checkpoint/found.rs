@@ -41,7 +41,7 @@ pub struct Tensor<'f> {
 }
 
 /// What an object says of the weight that it shows.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Description {
     shape: [u64; 3],
     rank: usize,
@@ -60,16 +60,23 @@ pub enum Attribute {
 }
 
 impl Description {
-    /// Of a weight of that shape, of at most three dimensions.
-    pub fn of(shape: &[u64]) -> Result<Description> {
-        let mut description = Description { rank: shape.len(), ..Description::default() };
-        match description.shape.get_mut(..shape.len()) {
+    /// Begins the description of a weight of that shape, without attributes.
+    pub fn start(&mut self, shape: &[u64]) -> Result<&mut Description> {
+        (self.rank, self.count) = (shape.len(), 0);
+        match self.shape.get_mut(..shape.len()) {
             Some(dimensions) => dimensions.copy_from_slice(shape),
             None => {
                 return Err(broken!(Rule::QuantizedGeometry, "it has {} dimensions, not 2 or 3", shape.len()))
             }
         }
-        Ok(description)
+        Ok(self)
+    }
+
+    /// Changes the last dimension.
+    pub fn columns(&mut self, columns: u64) -> &mut Description {
+        let last = self.shape.get_mut(..self.rank).and_then(|shape| shape.last_mut());
+        last.into_iter().for_each(|last| *last = columns);
+        self
     }
 
     /// Adds an attribute.

@@ -13,7 +13,13 @@ const MX_GROUP: u64 = 32;
 const NV_GROUP: u64 = 16;
 
 /// Columns of codes that are in half as many bytes, and the scales that these take.
-fn describe_of(shape: &[u64], columns: u64, scales: &Tensor<'_>, group: u64) -> Result<Description> {
+fn describe_of(
+    shape: &[u64],
+    columns: u64,
+    scales: &Tensor<'_>,
+    group: u64,
+    to: &mut Description,
+) -> Result<()> {
     let rows = shape.split_last().map_or(&[][..], |(_, rows)| rows);
     let fits = scales
         .shape()
@@ -25,28 +31,18 @@ fn describe_of(shape: &[u64], columns: u64, scales: &Tensor<'_>, group: u64) -> 
             scales.shape()
         )));
     }
-    let mut whole = [0u64; 3];
-    let rank = shape.len();
-    match whole.get_mut(..rank) {
-        Some(place) => place.copy_from_slice(shape),
-        None => {
-            return Err(scales.wrong(format_args!("it has {rank} dimensions, and at most 3 are possible")))
-        }
-    }
-    whole.iter_mut().skip(rank.saturating_sub(1)).take(1).for_each(|last| *last = columns);
-    let mut described = Description::of(whole.get(..rank).unwrap_or_default())?;
-    described.number("bits", 4)?.number("group_size", group)?;
-    Ok(described)
+    to.start(shape)?.columns(columns).number("bits", 4)?.number("group_size", group)?;
+    Ok(())
 }
 
 /// Two in each element of the codes.
-pub fn describe_mx(found: &Found<'_>, _: &Config) -> Result<Description> {
+pub fn describe_mx(found: &Found<'_>, _: &Config, to: &mut Description) -> Result<()> {
     let (codes, [_, half]) = found.matrix()?;
-    describe_of(codes.shape(), half.saturating_mul(2), &found.required("scales")?, MX_GROUP)
+    describe_of(codes.shape(), half.saturating_mul(2), &found.required("scales")?, MX_GROUP, to)
 }
 
 /// The same, with scales of f8_e4m3fn and one for all of them.
-pub fn describe_nv(found: &Found<'_>, _: &Config) -> Result<Description> {
+pub fn describe_nv(found: &Found<'_>, _: &Config, to: &mut Description) -> Result<()> {
     let (codes, [_, half]) = found.matrix()?;
     let global = found.required("global_scale")?;
     if global.count() != 1 {
@@ -54,21 +50,21 @@ pub fn describe_nv(found: &Found<'_>, _: &Config) -> Result<Description> {
             global.wrong(format_args!("its shape is {:?}, and it has to have one element", global.shape()))
         );
     }
-    describe_of(codes.shape(), half.saturating_mul(2), &found.required("scales")?, NV_GROUP)
+    describe_of(codes.shape(), half.saturating_mul(2), &found.required("scales")?, NV_GROUP, to)
 }
 
 /// Codes of I8, two in each, or of F4, whose shape may count either.
-pub fn describe_scale(found: &Found<'_>, _: &Config) -> Result<Description> {
+pub fn describe_scale(found: &Found<'_>, _: &Config, to: &mut Description) -> Result<()> {
     let (codes, [_, last]) = found.matrix()?;
     let scales = found.required("scales")?;
     let of_scales = scales.matrix()?[1].saturating_mul(MX_GROUP);
     let is_packed = codes.element_type().1.is_none() || last != of_scales;
     let columns = if is_packed { last.saturating_mul(2) } else { last };
-    describe_of(codes.shape(), columns, &scales, MX_GROUP)
+    describe_of(codes.shape(), columns, &scales, MX_GROUP, to)
 }
 
 /// Experts: codes [E, R, C / 32, 16], scales [E, R, C / 32].
-pub fn describe_blocks(found: &Found<'_>, _: &Config) -> Result<Description> {
+pub fn describe_blocks(found: &Found<'_>, _: &Config, to: &mut Description) -> Result<()> {
     let (codes, scales) = (found.required("packed_weight")?, found.required("scales")?);
     let shape = codes.shape();
     let [experts, rows, groups, bytes] = *shape else {
@@ -81,7 +77,7 @@ pub fn describe_blocks(found: &Found<'_>, _: &Config) -> Result<Description> {
     }
     let columns = groups.checked_mul(MX_GROUP);
     let columns = columns.ok_or_else(|| codes.wrong(format_args!("it has more than 2^64 columns")))?;
-    describe_of(&[experts, rows, columns], columns, &scales, MX_GROUP)
+    describe_of(&[experts, rows, columns], columns, &scales, MX_GROUP, to)
 }
 
 fn plan(object: &Object<'_>) -> Result<Plan> {

@@ -12,7 +12,7 @@ use crate::reader::object::Object;
 const USUAL_BLOCK: [u64; 2] = [128, 128];
 
 /// Scales of blocks.
-pub fn describe_blocks(found: &Found<'_>, config: &Config) -> Result<Description> {
+pub fn describe_blocks(found: &Found<'_>, config: &Config, to: &mut Description) -> Result<()> {
     let (codes, [rows, columns]) = found.matrix()?;
     let scales = found.required("scales")?;
     let shape = scales.shape();
@@ -29,11 +29,11 @@ pub fn describe_blocks(found: &Found<'_>, config: &Config) -> Result<Description
             )))
         }
     };
-    description(codes.shape(), block)
+    description(codes.shape(), block, to)
 }
 
 /// A scale for each row, or for all.
-pub fn describe(found: &Found<'_>, _: &Config) -> Result<Description> {
+pub fn describe(found: &Found<'_>, _: &Config, to: &mut Description) -> Result<()> {
     let (codes, [rows, columns]) = found.matrix()?;
     let scales = found.required("scales")?;
     let shape = scales.shape();
@@ -46,14 +46,13 @@ pub fn describe(found: &Found<'_>, _: &Config) -> Result<Description> {
             )))
         }
     };
-    description(codes.shape(), block)
+    description(codes.shape(), block, to)
 }
 
-fn description(shape: &[u64], [height, width]: [u64; 2]) -> Result<Description> {
-    let mut described = Description::of(shape)?;
-    described.number("bits", 8)?;
-    described.number("block_rows", height.max(1))?.number("block_columns", width.max(1))?;
-    Ok(described)
+fn description(shape: &[u64], [height, width]: [u64; 2], to: &mut Description) -> Result<()> {
+    to.start(shape)?.number("bits", 8)?;
+    to.number("block_rows", height.max(1))?.number("block_columns", width.max(1))?;
+    Ok(())
 }
 
 /// A plan for any of them.

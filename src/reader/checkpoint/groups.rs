@@ -38,7 +38,7 @@ pub struct WeightForm {
 pub struct Groups {
     pub all: Vec<Group>,
     /// Positions of objects, in the order of the parts of each scheme.
-    tensors: Vec<Option<u32>>,
+    pub tensors: Vec<Option<u32>>,
     /// Mostly one, or a few: neighbours share theirs.
     pub forms: Vec<WeightForm>,
 }
@@ -82,10 +82,22 @@ struct Finder<'f> {
     /// Whether a tensor belongs to a group.
     is_taken: Vec<bool>,
     groups: Groups,
-    /// Hashes of the names that weights have.
+    /// Hashes of the names of weights that no tensor has.
     names: HashTable<u64>,
     hasher: SeedableRandomState,
     name: Vec<u8>,
+    /// Of the weight that was found last.
+    description: Description,
+    /// Memory that is counted and not used yet.
+    counted: u64,
+}
+
+/// The tensors of a module that a scheme names.
+struct Siblings {
+    /// Their positions, without those that another weight has.
+    tensors: [Option<u32>; MAX_PARTS],
+    /// Whether another weight has one.
+    is_shared: bool,
 }
 
 /// The groups of a file.
@@ -98,9 +110,18 @@ pub fn find(file: &File, config: &Config) -> Result<Groups> {
     let mut schemes = Vec::new();
     schemes.try_reserve_exact(SCHEMES.len())?;
     schemes.extend(SCHEMES.iter().filter(|scheme| (scheme.may_be)(config)));
-    let (groups, name) = (Groups::default(), Vec::new());
-    let (names, hasher) = (HashTable::new(), crate::hash::state());
-    let mut finder = Finder { file, config, schemes, is_taken, groups, names, hasher, name };
+    let mut finder = Finder {
+        file,
+        config,
+        schemes,
+        is_taken,
+        groups: Groups::default(),
+        names: HashTable::new(),
+        hasher: crate::hash::state(),
+        name: Vec::new(),
+        description: Description::default(),
+        counted: 0,
+    };
     for at in 0..count {
         finder.look_by_codes(at)?;
     }
@@ -121,9 +142,11 @@ fn before<'n>(name: &'n [u8], suffix: &str) -> Option<&'n [u8]> {
 
 impl<'f> Finder<'f> {
     fn tensor(&self, at: usize) -> Option<Object<'f>> {
-        let object = self.file.object(at).filter(|object| object.format() == Format::Dense)?;
-        let is_free = self.is_taken.get(at) == Some(&false);
-        Some(object).filter(|object| is_free && object.components().len() == 1)
+        if self.is_taken.get(at) != Some(&false) {
+            return None;
+        }
+        let is_one = |object: &Object<'f>| object.format() == Format::Dense && object.components().len() == 1;
+        self.file.object(at).filter(is_one)
     }
 
     /// One of the possible schemes, and the tensor that has its codes.
@@ -147,17 +170,16 @@ impl<'f> Finder<'f> {
             if !(scheme.codes)(dtype, logical) {
                 continue;
             }
-            let tensors = self.siblings(scheme, module, at)?;
-            let found = self.found(scheme, module, &tensors);
-            if (scheme.is_it)(&found) {
-                return self.add(scheme, module, &tensors, at);
+            let siblings = self.siblings(scheme, module, at)?;
+            if self.is_it(scheme, module, &siblings) {
+                return self.add(scheme, module, &siblings, at);
             }
             if said.is_none() && (scheme.is_said)(self.config) {
-                said = Some((scheme, module, tensors));
+                said = Some((scheme, module, siblings));
             }
         }
         match said {
-            Some((scheme, module, tensors)) => self.add(scheme, module, &tensors, at),
+            Some((scheme, module, siblings)) => self.add(scheme, module, &siblings, at),
             None => Ok(()),
         }
     }
@@ -173,9 +195,9 @@ impl<'f> Finder<'f> {
             let Some((scheme, _)) = self.scheme(at_scheme) else { continue };
             for part in scheme.parts.iter().filter(|part| part.is_sure) {
                 let Some(module) = before(name, part.suffix) else { continue };
-                let tensors = self.siblings(scheme, module, at)?;
-                if (scheme.is_it)(&self.found(scheme, module, &tensors)) {
-                    return self.add(scheme, module, &tensors, at);
+                let siblings = self.siblings(scheme, module, at)?;
+                if self.is_it(scheme, module, &siblings) {
+                    return self.add(scheme, module, &siblings, at);
                 }
             }
         }
@@ -194,22 +216,22 @@ impl<'f> Finder<'f> {
             let Some(module) = scales.and_then(|scales| before(name, scales.suffix)) else { continue };
             let is_possible = (scheme.is_said)(self.config) && (scheme.scales)(dtype, logical);
             if is_possible && self.position(module, codes.suffix, at)?.is_none() {
-                let tensors = self.siblings(scheme, module, at)?;
-                return self.add(scheme, module, &tensors, at);
+                let siblings = self.siblings(scheme, module, at)?;
+                return self.add(scheme, module, &siblings, at);
             }
         }
         Ok(())
     }
 
-    /// The tensors of a module that a scheme names and that are in no other group. One of them is at that
-    /// position.
-    fn siblings(&mut self, scheme: &Scheme, module: &[u8], at: usize) -> Result<[Option<u32>; MAX_PARTS]> {
-        let mut tensors = [None; MAX_PARTS];
-        for (place, part) in tensors.iter_mut().zip(scheme.parts) {
-            let found = self.position(module, part.suffix, at)?.filter(|at| self.tensor(*at).is_some());
-            *place = found.and_then(|at| u32::try_from(at).ok());
+    /// The tensors of a module that a scheme names. One of them is at that position.
+    fn siblings(&mut self, scheme: &Scheme, module: &[u8], at: usize) -> Result<Siblings> {
+        let mut siblings = Siblings { tensors: [None; MAX_PARTS], is_shared: false };
+        for (place, part) in siblings.tensors.iter_mut().zip(scheme.parts) {
+            let Some(at) = self.position(module, part.suffix, at)? else { continue };
+            siblings.is_shared |= self.is_taken.get(at) == Some(&true);
+            *place = self.tensor(at).and_then(|_| u32::try_from(at).ok());
         }
-        Ok(tensors)
+        Ok(siblings)
     }
 
     /// The position of the object of that name, which is likely to be near a sibling.
@@ -226,63 +248,34 @@ impl<'f> Finder<'f> {
                 }
             }
         }
+        self.position_by_index(module, suffix)
+    }
+
+    /// The position of the object of that name, which may be anywhere.
+    fn position_by_index(&mut self, module: &[u8], suffix: &str) -> Result<Option<usize>> {
         self.name.clear();
-        self.name.try_reserve(length)?;
+        self.name.try_reserve(module.len().saturating_add(suffix.len()))?;
         self.name.extend_from_slice(module);
         self.name.extend_from_slice(suffix.as_bytes());
         Ok(self.file.find_position(&self.name))
     }
 
-    fn found<'n>(
-        &self,
-        scheme: &'static Scheme,
-        module: &'n [u8],
-        tensors: &'n [Option<u32>; MAX_PARTS],
-    ) -> Found<'n>
-    where
-        'f: 'n,
-    {
-        Found { parts: scheme.parts, module, tensors, file: self.file }
+    fn is_it(&self, scheme: &Scheme, module: &[u8], siblings: &Siblings) -> bool {
+        (scheme.is_it)(&Found { parts: scheme.parts, module, tensors: &siblings.tensors, file: self.file })
     }
 
-    fn add(
-        &mut self,
-        scheme: &'static Scheme,
-        module: &[u8],
-        tensors: &[Option<u32>; MAX_PARTS],
-        at: usize,
-    ) -> Result<()> {
-        // Another tensor that has the name of the weight is the weight.
-        let of_weight = self.position(module, scheme.weight, at)?;
-        if of_weight.is_some_and(|at| !tensors.contains(&u32::try_from(at).ok())) {
+    fn add(&mut self, scheme: &'static Scheme, module: &[u8], siblings: &Siblings, at: usize) -> Result<()> {
+        let tensors = &siblings.tensors;
+        let mut parts = scheme.parts.iter().zip(tensors);
+        let has_the_name = parts.any(|(part, tensor)| part.suffix == scheme.weight && tensor.is_some());
+        if siblings.is_shared || !has_the_name && !self.is_free_name(scheme, module)? {
             return Ok(());
         }
-        // And so is the one that has another tensor of this module.
-        for part in scheme.parts {
-            let found = self.position(module, part.suffix, at)?;
-            if found.is_some_and(|at| self.is_taken.get(at) == Some(&true)) {
-                return Ok(());
-            }
-        }
-        // Two weights of one name: the second is left as the tensors that it is.
-        let hash = self.hasher.hash_one((module, scheme.weight));
-        if self.names.find(hash, |other| *other == hash).is_some() {
-            return Ok(());
-        }
-        self.names
-            .try_reserve(1, |hash| *hash)
-            .map_err(|_| fail!(OutOfMemory, "could not index the weights"))?;
-        self.names.insert_unique(hash, hash, |hash| *hash);
-        let description = match self.describe(scheme, module, tensors) {
+        let described = match self.describe(scheme, module, tensors) {
             Err(e) if !is_of_file(&e) => return Err(e),
-            description => description,
+            described => described,
         };
-        /// Names and positions, and an error with its text where there is one.
-        const MOST_OF_ONE: u64 = 512;
-        const MOST_OF_ERROR: u64 = 4096;
-        let of_error = if description.is_err() { MOST_OF_ERROR } else { MOST_OF_ONE };
-        let memory = bytes_of::<Option<u32>>(scheme.parts.len()).saturating_add(of_error);
-        self.file.charge_combined(memory, "quantized weights")?;
+        self.count_memory(scheme, described.is_err())?;
         for at in tensors.iter().flatten() {
             let place = usize::try_from(*at).ok().and_then(|at| self.is_taken.get_mut(at));
             place.into_iter().for_each(|place| *place = true);
@@ -291,12 +284,12 @@ impl<'f> Finder<'f> {
         self.groups.tensors.try_reserve(scheme.parts.len())?;
         self.groups.tensors.extend(tensors.iter().take(scheme.parts.len()));
         let (mut shape, mut rank) = ([0; 3], 0);
-        let form = match description {
-            Ok(description) => {
-                let stated = description.shape();
+        let form = match described {
+            Ok(()) => {
+                let stated = self.description.shape();
                 shape.iter_mut().zip(stated).for_each(|(place, dimension)| *place = *dimension);
                 rank = u8::try_from(stated.len()).unwrap_or(u8::MAX);
-                Ok(self.form(scheme, description)?)
+                Ok(self.form(scheme)?)
             }
             Err(why) => Err(try_box(why)?),
         };
@@ -306,17 +299,51 @@ impl<'f> Finder<'f> {
         Ok(())
     }
 
+    /// Whether neither a tensor nor another weight has the name of the weight; from now on, this one has it.
+    fn is_free_name(&mut self, scheme: &Scheme, module: &[u8]) -> Result<bool> {
+        if self.position_by_index(module, scheme.weight)?.is_some() {
+            return Ok(false);
+        }
+        let hash = self.hasher.hash_one((module, scheme.weight));
+        if self.names.find(hash, |other| *other == hash).is_some() {
+            return Ok(false);
+        }
+        self.names
+            .try_reserve(1, |hash| *hash)
+            .map_err(|_| fail!(OutOfMemory, "could not index the weights"))?;
+        self.names.insert_unique(hash, hash, |hash| *hash);
+        Ok(true)
+    }
+
+    /// Counts the memory of one more weight, many at a time.
+    fn count_memory(&mut self, scheme: &Scheme, has_error: bool) -> Result<()> {
+        /// Names and positions, and an error with its text where there is one.
+        const MOST_OF_ONE: u64 = 512;
+        const MOST_OF_ERROR: u64 = 4096;
+        /// So much is counted before it is used.
+        const AT_ONCE: u64 = 1 << 16;
+        let of_error = if has_error { MOST_OF_ERROR } else { MOST_OF_ONE };
+        let of_one = bytes_of::<Option<u32>>(scheme.parts.len()).saturating_add(of_error);
+        if self.counted < of_one {
+            self.file.charge_combined(AT_ONCE, "quantized weights")?;
+            self.counted = self.counted.saturating_add(AT_ONCE);
+        }
+        self.counted = self.counted.saturating_sub(of_one);
+        Ok(())
+    }
+
+    /// Describes a weight in [`Finder::description`].
     fn describe(
-        &self,
+        &mut self,
         scheme: &'static Scheme,
         module: &[u8],
         tensors: &[Option<u32>; MAX_PARTS],
-    ) -> Result<Description> {
-        let found = self.found(scheme, module, tensors);
+    ) -> Result<()> {
+        let found = Found { parts: scheme.parts, module, tensors, file: self.file };
         let types = found.tensor("packed_weight").map(|codes| codes.element_type());
         let Some((dtype, logical)) = types.filter(|(dtype, logical)| !(scheme.codes)(*dtype, *logical))
         else {
-            return (scheme.describe)(&found, self.config);
+            return (scheme.describe)(&found, self.config, &mut self.description);
         };
         let unknown = dtype.map_or("unknown", |dtype| dtype.name());
         let name = logical.map_or(unknown, |logical| logical.name());
@@ -324,18 +351,18 @@ impl<'f> Finder<'f> {
         Err(broken!(Rule::QuantizedGeometry, "the codes {codes} are of {name}, which {scheme} does not have"))
     }
 
-    /// The number of a form. Neighbours mostly have the same.
-    fn form(&mut self, scheme: &'static Scheme, description: Description) -> Result<u32> {
+    /// The number of the form that the last description has. Neighbours mostly have the same.
+    fn form(&mut self, scheme: &'static Scheme) -> Result<u32> {
         let last = self.groups.forms.len().saturating_sub(1);
         let is_same = |form: &WeightForm| {
-            std::ptr::eq(form.scheme, scheme) && form.attributes() == description.attributes()
+            std::ptr::eq(form.scheme, scheme) && form.attributes() == self.description.attributes()
         };
         if self.groups.forms.last().is_some_and(is_same) {
             return table_position(last);
         }
         self.file.charge_combined(bytes_of::<WeightForm>(1), "quantized weights")?;
         self.groups.forms.try_reserve(1)?;
-        self.groups.forms.push(WeightForm { scheme, description });
+        self.groups.forms.push(WeightForm { scheme, description: self.description.clone() });
         table_position(self.groups.forms.len().saturating_sub(1))
     }
 }

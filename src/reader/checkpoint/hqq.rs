@@ -9,7 +9,7 @@ use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::Dtype;
 use crate::reader::object::Object;
 
-pub fn describe(found: &Found<'_>, _: &Config) -> Result<Description> {
+pub fn describe(found: &Found<'_>, _: &Config, to: &mut Description) -> Result<()> {
     for role in ["packed_weight", "scales", "zeros", "encoded_state_dict"] {
         found.required(role)?;
     }
@@ -44,10 +44,9 @@ pub fn describe(found: &Found<'_>, _: &Config) -> Result<Description> {
             "its shape is {shape:?}, but {bits} bits in groups of {group} take {wanted:?}"
         )));
     }
-    let mut described = Description::of(&[rows, columns])?;
-    described.number("bits", bits)?.number("group_size", group)?;
-    described.number("axis", axis)?.text("packing", packing)?;
-    Ok(described)
+    to.start(&[rows, columns])?.number("bits", bits)?.number("group_size", group)?;
+    to.number("axis", axis)?.text("packing", packing)?;
+    Ok(())
 }
 
 /// Bytes of a unit, and how many codes are in it.

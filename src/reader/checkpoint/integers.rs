@@ -9,7 +9,7 @@ use crate::model::dtype::Dtype;
 use crate::reader::object::Object;
 
 /// Integers of 8 bits, with a scale for each row, or for all.
-pub fn describe_bytes(found: &Found<'_>, config: &Config) -> Result<Description> {
+pub fn describe_bytes(found: &Found<'_>, config: &Config, to: &mut Description) -> Result<()> {
     let (codes, [rows, _]) = found.matrix()?;
     let scales = found.required("scales")?;
     let shape = scales.shape();
@@ -30,9 +30,8 @@ pub fn describe_bytes(found: &Found<'_>, config: &Config) -> Result<Description>
     if !config.forms.is_empty() && config.forms.iter().all(is_asymmetric) {
         found.required("zeros")?;
     }
-    let mut described = Description::of(codes.shape())?;
-    described.number("bits", 8)?;
-    Ok(described)
+    to.start(codes.shape())?.number("bits", 8)?;
+    Ok(())
 }
 
 pub fn plan_bytes(object: &Object<'_>) -> Result<Plan> {
@@ -86,7 +85,7 @@ fn form_of(config: &Config, codes: &Tensor<'_>, columns: u64, words: u64) -> Res
 }
 
 /// Integers of 1 to 8 bits in words.
-pub fn describe_packed(found: &Found<'_>, config: &Config) -> Result<Description> {
+pub fn describe_packed(found: &Found<'_>, config: &Config, to: &mut Description) -> Result<()> {
     let (codes, [packed_rows, words]) = found.matrix()?;
     let stated = found.required("shape")?;
     let [Some(rows), Some(columns)] = stated.numbers::<2>()? else {
@@ -135,13 +134,13 @@ pub fn describe_packed(found: &Found<'_>, config: &Config) -> Result<Description
     if !config.forms.iter().any(|other| other.bits == form.bits && other.is_symmetric) {
         found.required("zeros")?;
     }
-    let mut described = Description::of(&[rows, columns])?;
+    to.start(&[rows, columns])?;
     let order = if order == Order::Low { "lsb_first" } else { "lsb_first_in_words" };
-    described.number("bits", form.bits)?.text("order", order)?.number("axis", 1)?;
+    to.number("bits", form.bits)?.text("order", order)?.number("axis", 1)?;
     if group < columns {
-        described.number("group_size", group)?;
+        to.number("group_size", group)?;
     }
-    Ok(described)
+    Ok(())
 }
 
 pub fn plan_packed(object: &Object<'_>) -> Result<Plan> {

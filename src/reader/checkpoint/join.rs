@@ -64,6 +64,10 @@ fn join(mut old: Manifest, groups: &Groups) -> Result<Joined> {
     joined.of_objects.try_reserve_exact(objects.len())?;
     joined.of_components.try_reserve_exact(components.len())?;
     joined.manifest.stored_shapes.try_reserve_exact(components.len())?;
+    joined.manifest.components.try_reserve(components.len())?;
+    let in_groups = groups.tensors.iter().flatten().count();
+    let others = objects.len().saturating_sub(in_groups);
+    joined.manifest.objects.try_reserve(others.saturating_add(groups.all.len()))?;
     joined.attributes.try_reserve_exact(groups.forms.len())?;
     joined.attributes.resize(groups.forms.len(), None);
     // The number of the group of each tensor; none at the largest.

@@ -8,7 +8,7 @@ use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::reader::object::Object;
 
-pub fn describe(found: &Found<'_>, config: &Config) -> Result<Description> {
+pub fn describe(found: &Found<'_>, config: &Config, to: &mut Description) -> Result<()> {
     let (codes, scales) = (found.required("packed_weight")?, found.required("scales")?);
     let form = config.mlx_form(found.module).ok_or_else(|| config.lacks("quantization of MLX"))?;
     let (mode, usual) = match form.mode {
@@ -51,18 +51,9 @@ pub fn describe(found: &Found<'_>, config: &Config) -> Result<Description> {
     } else if let Some(biases) = found.tensor("biases") {
         return Err(biases.wrong(format_args!("{mode} of MLX has no biases")));
     }
-    let mut whole = [0u64; 3];
-    let Some(place) = whole.get_mut(..shape.len()) else {
-        return Err(
-            codes.wrong(format_args!("it has {} dimensions, and at most 3 are possible", shape.len()))
-        );
-    };
-    place.copy_from_slice(shape);
-    place.last_mut().into_iter().for_each(|last| *last = columns);
-    let mut described = Description::of(place)?;
-    described.number("bits", bits)?.number("group_size", group)?;
-    described.text("mode", mode)?.text("order", "lsb_first")?;
-    Ok(described)
+    to.start(shape)?.columns(columns).number("bits", bits)?.number("group_size", group)?;
+    to.text("mode", mode)?.text("order", "lsb_first")?;
+    Ok(())
 }
 
 pub fn plan(object: &Object<'_>) -> Result<Plan> {

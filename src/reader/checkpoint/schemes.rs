@@ -27,7 +27,7 @@ pub struct Scheme {
     /// Whether the configuration alone says that such codes are of it.
     pub is_said: fn(&Config) -> bool,
     /// What the object says of the weight.
-    pub describe: fn(&Found<'_>, &Config) -> Result<Description>,
+    pub describe: fn(&Found<'_>, &Config, &mut Description) -> Result<()>,
     /// How its numbers are made.
     pub plan: fn(&Object<'_>) -> Result<Plan>,
 }
