@@ -134,7 +134,7 @@ pub struct Wanted {
     pub tag: u64,
 }
 
-/// One read. Its progress is in a [`Task`](super::jobs::Task).
+/// One read. Its progress is in a `Task`.
 pub struct Request<'a> {
     pub(crate) component: StoredComponent<'a>,
     pub(crate) part: Part,
