@@ -13,6 +13,10 @@ const MAX_TEXT: u64 = 4096;
 /// cbindgen:ignore
 pub const MAX_PARTS: usize = 18;
 
+/// Stands in place of a position for a tensor that a weight does not have.
+/// cbindgen:ignore
+pub const NO_TENSOR: u32 = u32::MAX;
+
 /// A tensor of a weight.
 pub struct Part {
     /// What follows the name of the module in its name.
@@ -28,8 +32,8 @@ pub struct Found<'f> {
     pub parts: &'static [Part],
     /// The name of the module.
     pub module: &'f [u8],
-    /// Positions of objects, in the order of the parts.
-    pub tensors: &'f [Option<u32>; MAX_PARTS],
+    /// Positions of objects, in the order of the parts, or [`NO_TENSOR`].
+    pub tensors: &'f [u32; MAX_PARTS],
     pub file: &'f File,
 }
 
@@ -112,8 +116,8 @@ impl<'f> Found<'f> {
     /// The tensor of a role, if there is one.
     pub fn tensor(&self, role: &'static str) -> Option<Tensor<'f>> {
         let parts = self.parts.iter().zip(self.tensors);
-        let mut found = parts.filter(|(part, _)| part.role == role).filter_map(|(_, at)| *at);
-        let object = found.next().and_then(|at| self.file.object(at as usize));
+        let mut found = parts.filter(|(part, at)| part.role == role && **at != NO_TENSOR);
+        let object = found.next().and_then(|(_, at)| self.file.object(*at as usize));
         object.map(|object| Tensor { role, object })
     }
 

@@ -1,7 +1,7 @@
 //! Which tensors of a file belong to one weight.
 
 use super::config::Config;
-use super::found::{Attribute, Description, Found, Part, MAX_PARTS};
+use super::found::{Attribute, Description, Found, Part, MAX_PARTS, NO_TENSOR};
 use super::schemes::{Scheme, SCHEMES};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::memory::{bytes_of, try_box};
@@ -37,8 +37,8 @@ pub struct WeightForm {
 #[derive(Default)]
 pub struct Groups {
     pub all: Vec<Group>,
-    /// Positions of objects, in the order of the parts of each scheme.
-    pub tensors: Vec<Option<u32>>,
+    /// Positions of objects, in the order of the parts of each scheme, or [`NO_TENSOR`].
+    pub tensors: Vec<u32>,
     /// Mostly one, or a few: neighbours share theirs.
     pub forms: Vec<WeightForm>,
 }
@@ -50,15 +50,15 @@ impl WeightForm {
 }
 
 impl Groups {
-    /// The positions of a weight's tensors, in the order of the scheme's parts.
-    pub fn tensors(&self, group: &Group) -> &[Option<u32>] {
+    /// The positions of a weight's tensors, in the order of the scheme's parts, or [`NO_TENSOR`].
+    pub fn tensors(&self, group: &Group) -> &[u32] {
         let start = group.tensors as usize;
         self.tensors.get(start..start.saturating_add(group.scheme.parts.len())).unwrap_or_default()
     }
 
     /// The position of a weight's first tensor in the file.
     pub fn first(&self, group: &Group) -> u32 {
-        self.tensors(group).iter().flatten().copied().min().unwrap_or(0)
+        self.tensors(group).iter().copied().min().unwrap_or(NO_TENSOR)
     }
 }
 
@@ -94,8 +94,8 @@ struct Finder<'f> {
 
 /// The tensors of a module that a scheme names.
 struct Siblings {
-    /// Their positions, without those that another weight has.
-    tensors: [Option<u32>; MAX_PARTS],
+    /// Their positions, or [`NO_TENSOR`] for those that are missing or belong to another weight.
+    tensors: [u32; MAX_PARTS],
     /// Whether another weight has one.
     is_shared: bool,
 }
@@ -225,11 +225,11 @@ impl<'f> Finder<'f> {
 
     /// The tensors of a module that a scheme names. One of them is at that position.
     fn siblings(&mut self, scheme: &Scheme, module: &[u8], at: usize) -> Result<Siblings> {
-        let mut siblings = Siblings { tensors: [None; MAX_PARTS], is_shared: false };
+        let mut siblings = Siblings { tensors: [NO_TENSOR; MAX_PARTS], is_shared: false };
         for (place, part) in siblings.tensors.iter_mut().zip(scheme.parts) {
             let Some(at) = self.position(module, part.suffix, at)? else { continue };
             siblings.is_shared |= self.is_taken.get(at) == Some(&true);
-            *place = self.tensor(at).and_then(|_| u32::try_from(at).ok());
+            *place = self.tensor(at).map_or(Ok(NO_TENSOR), |_| table_position(at))?;
         }
         Ok(siblings)
     }
@@ -267,7 +267,7 @@ impl<'f> Finder<'f> {
     fn add(&mut self, scheme: &'static Scheme, module: &[u8], siblings: &Siblings, at: usize) -> Result<()> {
         let tensors = &siblings.tensors;
         let mut parts = scheme.parts.iter().zip(tensors);
-        let has_the_name = parts.any(|(part, tensor)| part.suffix == scheme.weight && tensor.is_some());
+        let has_the_name = parts.any(|(part, tensor)| part.suffix == scheme.weight && *tensor != NO_TENSOR);
         if siblings.is_shared || !has_the_name && !self.is_free_name(scheme, module)? {
             return Ok(());
         }
@@ -276,9 +276,8 @@ impl<'f> Finder<'f> {
             described => described,
         };
         self.count_memory(scheme, described.is_err())?;
-        for at in tensors.iter().flatten() {
-            let place = usize::try_from(*at).ok().and_then(|at| self.is_taken.get_mut(at));
-            place.into_iter().for_each(|place| *place = true);
+        for at in tensors.iter().filter(|at| **at != NO_TENSOR) {
+            self.is_taken.get_mut(*at as usize).into_iter().for_each(|place| *place = true);
         }
         let start = table_position(self.groups.tensors.len())?;
         self.groups.tensors.try_reserve(scheme.parts.len())?;
@@ -323,7 +322,7 @@ impl<'f> Finder<'f> {
         /// So much is counted before it is used.
         const AT_ONCE: u64 = 1 << 16;
         let of_error = if has_error { MOST_OF_ERROR } else { MOST_OF_ONE };
-        let of_one = bytes_of::<Option<u32>>(scheme.parts.len()).saturating_add(of_error);
+        let of_one = bytes_of::<u32>(scheme.parts.len()).saturating_add(of_error);
         if self.counted < of_one {
             self.file.charge_combined(AT_ONCE, "quantized weights")?;
             self.counted = self.counted.saturating_add(AT_ONCE);
@@ -333,12 +332,7 @@ impl<'f> Finder<'f> {
     }
 
     /// Describes a weight in [`Finder::description`].
-    fn describe(
-        &mut self,
-        scheme: &'static Scheme,
-        module: &[u8],
-        tensors: &[Option<u32>; MAX_PARTS],
-    ) -> Result<()> {
+    fn describe(&mut self, scheme: &'static Scheme, module: &[u8], tensors: &[u32; MAX_PARTS]) -> Result<()> {
         let found = Found { parts: scheme.parts, module, tensors, file: self.file };
         let types = found.tensor("packed_weight").map(|codes| codes.element_type());
         let Some((dtype, logical)) = types.filter(|(dtype, logical)| !(scheme.codes)(*dtype, *logical))

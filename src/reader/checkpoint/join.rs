@@ -1,6 +1,6 @@
 //! A manifest in which the tensors of each weight are one object.
 
-use super::found::Attribute;
+use super::found::{Attribute, NO_TENSOR};
 use super::groups::{Group, Groups};
 use super::{SCHEME, UNREADABLE};
 use crate::container::Validated;
@@ -65,7 +65,7 @@ fn join(mut old: Manifest, groups: &Groups) -> Result<Joined> {
     joined.of_components.try_reserve_exact(components.len())?;
     joined.manifest.stored_shapes.try_reserve_exact(components.len())?;
     joined.manifest.components.try_reserve(components.len())?;
-    let in_groups = groups.tensors.iter().flatten().count();
+    let in_groups = groups.tensors.iter().filter(|at| **at != NO_TENSOR).count();
     let others = objects.len().saturating_sub(in_groups);
     joined.manifest.objects.try_reserve(others.saturating_add(groups.all.len()))?;
     joined.attributes.try_reserve_exact(groups.forms.len())?;
@@ -75,7 +75,7 @@ fn join(mut old: Manifest, groups: &Groups) -> Result<Joined> {
     in_group.try_reserve_exact(objects.len())?;
     in_group.resize(objects.len(), u32::MAX);
     for (number, group) in (0u32..).zip(&groups.all) {
-        for at in groups.tensors(group).iter().flatten() {
+        for at in groups.tensors(group).iter().filter(|at| **at != NO_TENSOR) {
             in_group.get_mut(*at as usize).into_iter().for_each(|place| *place = number);
         }
     }
@@ -129,8 +129,8 @@ impl Joined {
         of: &impl Fn(usize) -> Option<(&'o Object, usize, &'o [Component])>,
     ) -> Result<()> {
         let component_start = table_position(self.manifest.components.len())?;
-        for (part, at) in group.scheme.parts.iter().zip(groups.tensors(group)) {
-            let Some(at) = at else { continue };
+        let parts = group.scheme.parts.iter().zip(groups.tensors(group));
+        for (part, at) in parts.filter(|(_, at)| **at != NO_TENSOR) {
             let (object, place, entries) = of(*at as usize).ok_or_else(lost)?;
             let entry = entries.first().ok_or_else(lost)?;
             let role = self.role(part.role)?;

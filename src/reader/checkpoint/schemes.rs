@@ -1,7 +1,7 @@
 //! The ways in which tools store one weight as several tensors: a row for each.
 
 use super::config::Config;
-use super::found::{Description, Found, Part};
+use super::found::{Description, Found, Part, NO_TENSOR};
 use super::plan::{is_float, Plan};
 use super::{bitsandbytes, columns, fp4, fp8, hqq, integers, mlx};
 use crate::error::Result;
@@ -326,7 +326,7 @@ fn has_scales_of(found: &Found<'_>, logical: Logical) -> bool {
 
 /// Whether there is anything beside the codes.
 fn has_more(found: &Found<'_>) -> bool {
-    found.tensors.iter().skip(1).any(Option::is_some)
+    found.tensors.iter().skip(1).any(|at| *at != NO_TENSOR)
 }
 
 fn is_float8(_: Option<Dtype>, logical: Option<Logical>) -> bool {
