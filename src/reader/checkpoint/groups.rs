@@ -79,6 +79,8 @@ struct Finder<'f> {
     config: &'f Config,
     /// The schemes that the configuration allows.
     schemes: Vec<&'static Scheme>,
+    /// Those of them that it names, with their scales and codes.
+    said: Vec<(&'static Scheme, &'static Part, &'static Part)>,
     /// Whether a tensor belongs to a group.
     is_taken: Vec<bool>,
     groups: Groups,
@@ -110,10 +112,17 @@ pub fn find(file: &File, config: &Config) -> Result<Groups> {
     let mut schemes = Vec::new();
     schemes.try_reserve_exact(SCHEMES.len())?;
     schemes.extend(SCHEMES.iter().filter(|scheme| (scheme.may_be)(config)));
+    let mut said = Vec::new();
+    said.try_reserve_exact(schemes.len())?;
+    said.extend(schemes.iter().filter(|scheme| (scheme.is_said)(config)).filter_map(|scheme| {
+        let scales = scheme.parts.iter().find(|part| part.role == "scales")?;
+        Some((*scheme, scales, scheme.parts.first()?))
+    }));
     let mut finder = Finder {
         file,
         config,
         schemes,
+        said,
         is_taken,
         groups: Groups::default(),
         names: HashTable::new(),
@@ -128,15 +137,19 @@ pub fn find(file: &File, config: &Config) -> Result<Groups> {
     for at in 0..count {
         finder.look_by_name(at)?;
     }
-    let is_said = finder.schemes.iter().any(|scheme| (scheme.is_said)(config));
-    for at in (0..count).filter(|_| is_said) {
-        finder.look_by_scales(at)?;
+    if !finder.said.is_empty() {
+        for at in 0..count {
+            finder.look_by_scales(at)?;
+        }
     }
     Ok(finder.groups)
 }
 
 /// What a name has before a suffix.
 fn before<'n>(name: &'n [u8], suffix: &str) -> Option<&'n [u8]> {
+    if name.last() != suffix.as_bytes().last() {
+        return None; // mostly
+    }
     name.strip_suffix(suffix.as_bytes()).filter(|module| !module.is_empty() || suffix.starts_with('.'))
 }
 
@@ -210,12 +223,10 @@ impl<'f> Finder<'f> {
         let Some(object) = self.tensor(at) else { return Ok(()) };
         let Some(data) = object.components().next() else { return Ok(()) };
         let (name, dtype, logical) = (object.name_bytes(), data.dtype(), data.known_logical());
-        for at_scheme in 0..self.schemes.len() {
-            let Some((scheme, codes)) = self.scheme(at_scheme) else { continue };
-            let scales = scheme.parts.iter().find(|part| part.role == "scales");
-            let Some(module) = scales.and_then(|scales| before(name, scales.suffix)) else { continue };
-            let is_possible = (scheme.is_said)(self.config) && (scheme.scales)(dtype, logical);
-            if is_possible && self.position(module, codes.suffix, at)?.is_none() {
+        for at_scheme in 0..self.said.len() {
+            let Some((scheme, scales, codes)) = self.said.get(at_scheme).copied() else { continue };
+            let Some(module) = before(name, scales.suffix) else { continue };
+            if (scheme.scales)(dtype, logical) && self.position(module, codes.suffix, at)?.is_none() {
                 let siblings = self.siblings(scheme, module, at)?;
                 return self.add(scheme, module, &siblings, at);
             }
@@ -236,15 +247,13 @@ impl<'f> Finder<'f> {
 
     /// The position of the object of that name, which is likely to be near a sibling.
     fn position(&mut self, module: &[u8], suffix: &str, near: usize) -> Result<Option<usize>> {
-        const FAR: usize = 4;
+        const NEAR: [isize; 9] = [0, 1, -1, 2, -2, 3, -3, 4, -4];
         let length = module.len().saturating_add(suffix.len());
         if !self.file.capabilities().duplicate_names {
-            for distance in 0..=FAR {
-                for at in [near.saturating_add(distance), near.saturating_sub(distance)] {
-                    let name = self.file.object(at).map(|object| object.name_bytes()).unwrap_or_default();
-                    if name.len() == length && name.ends_with(suffix.as_bytes()) && name.starts_with(module) {
-                        return Ok(Some(at));
-                    }
+            for at in NEAR.iter().filter_map(|step| near.checked_add_signed(*step)) {
+                let Some(name) = self.file.object(at).map(|object| object.name_bytes()) else { continue };
+                if name.len() == length && name.ends_with(suffix.as_bytes()) && name.starts_with(module) {
+                    return Ok(Some(at));
                 }
             }
         }
@@ -265,13 +274,13 @@ impl<'f> Finder<'f> {
     }
 
     fn add(&mut self, scheme: &'static Scheme, module: &[u8], siblings: &Siblings, at: usize) -> Result<()> {
-        let tensors = &siblings.tensors;
+        let tensors = siblings.tensors.get(..scheme.parts.len()).unwrap_or_default();
         let mut parts = scheme.parts.iter().zip(tensors);
         let has_the_name = parts.any(|(part, tensor)| part.suffix == scheme.weight && *tensor != NO_TENSOR);
         if siblings.is_shared || !has_the_name && !self.is_free_name(scheme, module)? {
             return Ok(());
         }
-        let described = match self.describe(scheme, module, tensors) {
+        let described = match self.describe(scheme, module, &siblings.tensors) {
             Err(e) if !is_of_file(&e) => return Err(e),
             described => described,
         };
@@ -280,8 +289,8 @@ impl<'f> Finder<'f> {
             self.is_taken.get_mut(*at as usize).into_iter().for_each(|place| *place = true);
         }
         let start = table_position(self.groups.tensors.len())?;
-        self.groups.tensors.try_reserve(scheme.parts.len())?;
-        self.groups.tensors.extend(tensors.iter().take(scheme.parts.len()));
+        self.groups.tensors.try_reserve(tensors.len())?;
+        self.groups.tensors.extend_from_slice(tensors);
         let (mut shape, mut rank) = ([0; 3], 0);
         let form = match described {
             Ok(()) => {

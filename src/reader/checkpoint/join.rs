@@ -79,23 +79,22 @@ fn join(mut old: Manifest, groups: &Groups) -> Result<Joined> {
             in_group.get_mut(*at as usize).into_iter().for_each(|place| *place = number);
         }
     }
-    for (at, (object, group)) in objects.iter().zip(&in_group).enumerate() {
-        let of = |at: usize| {
-            let object = objects.get(at)?;
-            let first = object.component_start as usize;
-            let count = object.component_count as usize;
-            Some((object, first, components.get(first..first.saturating_add(count))?))
-        };
+    let of = |at: u32| {
+        let object = objects.get(at as usize)?;
+        Some((object, object.component_start, components.get(object.component_start as usize)?))
+    };
+    for (at, (object, group)) in (0u32..).zip(objects.iter().zip(&in_group)) {
         match groups.all.get(*group as usize) {
             None => {
                 let first = table_position(joined.manifest.components.len())?;
-                let (_, start, entries) = of(at).ok_or_else(lost)?;
-                for (place, entry) in (start..).zip(entries) {
+                let start = object.component_start as usize;
+                let entries = components.get(start..start.saturating_add(object.component_count as usize));
+                for (place, entry) in (object.component_start..).zip(entries.ok_or_else(lost)?) {
                     joined.push_component(*entry, place, object)?;
                 }
                 joined.push_object(Object { component_start: first, ..*object }, at)?;
             }
-            Some(group) if groups.first(group) as usize == at => joined.push_group(groups, group, &of)?,
+            Some(group) if groups.first(group) == at => joined.push_group(groups, group, &of)?,
             Some(_) => {}
         }
     }
@@ -108,17 +107,17 @@ fn lost() -> crate::error::Error {
 }
 
 impl Joined {
-    fn push_component(&mut self, entry: Component, place: usize, of: &Object) -> Result<()> {
+    fn push_component(&mut self, entry: Component, place: u32, of: &Object) -> Result<()> {
         self.manifest.components.push(entry)?;
         let rank = if of.format == Format::Dense { of.rank } else { u32::MAX };
         self.manifest.stored_shapes.push((of.shape_start, rank)); // within what was reserved
-        self.of_components.push(table_position(place)?);
+        self.of_components.push(place);
         Ok(())
     }
 
-    fn push_object(&mut self, object: Object, place: usize) -> Result<()> {
+    fn push_object(&mut self, object: Object, place: u32) -> Result<()> {
         self.manifest.objects.push(object)?;
-        self.of_objects.push(table_position(place)?);
+        self.of_objects.push(place);
         Ok(())
     }
 
@@ -126,20 +125,19 @@ impl Joined {
         &mut self,
         groups: &Groups,
         group: &Group,
-        of: &impl Fn(usize) -> Option<(&'o Object, usize, &'o [Component])>,
+        of: &impl Fn(u32) -> Option<(&'o Object, u32, &'o Component)>,
     ) -> Result<()> {
         let component_start = table_position(self.manifest.components.len())?;
         let parts = group.scheme.parts.iter().zip(groups.tensors(group));
         for (part, at) in parts.filter(|(_, at)| **at != NO_TENSOR) {
-            let (object, place, entries) = of(*at as usize).ok_or_else(lost)?;
-            let entry = entries.first().ok_or_else(lost)?;
-            let role = self.role(part.role)?;
+            let (object, place, entry) = of(*at).ok_or_else(lost)?;
             let mut entry = *entry;
-            entry.role = role;
+            entry.role = self.role(part.role)?;
             self.push_component(entry, place, object)?;
         }
         let component_count = table_position(self.manifest.components.len())?.saturating_sub(component_start);
-        let first = of(groups.first(group) as usize).ok_or_else(lost)?.0;
+        let first_at = groups.first(group);
+        let first = of(first_at).ok_or_else(lost)?.0;
         let shape = group.shape();
         let is_known = group.form.is_ok() && shape != self.manifest.shape(first);
         let (shape_start, rank) = match is_known {
@@ -152,12 +150,11 @@ impl Joined {
             }
         };
         let (named_by, length) = group.module();
-        let name =
-            self.name_of(of(named_by as usize).ok_or_else(lost)?.0.name, length, group.scheme.weight)?;
+        let name = self.name_of(of(named_by).ok_or_else(lost)?.0.name, length, group.scheme.weight)?;
         let attributes = Some(self.attributes(groups, group)?);
         let format = Format::QuantizedGroup;
         let object = Object { name, format, shape_start, rank, component_start, component_count, attributes };
-        self.push_object(object, groups.first(group) as usize)
+        self.push_object(object, first_at)
     }
 
     /// The name of a weight: so many bytes of that name, and a suffix.
@@ -175,7 +172,8 @@ impl Joined {
     }
 
     fn role(&mut self, role: &'static str) -> Result<TextId> {
-        if let Some((_, text)) = self.roles.iter().find(|(known, _)| *known == role) {
+        // Not by their texts: at worst, a role that two schemes have is kept twice.
+        if let Some((_, text)) = self.roles.iter().find(|(known, _)| std::ptr::eq(*known, role)) {
             return Ok(*text);
         }
         let text = self.manifest.texts.add(role)?;
