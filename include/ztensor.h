@@ -18,33 +18,33 @@
  * These rules hold for every function, unless its own text says otherwise.
  *
  * Failure. A function that can fail returns a zt_status; ZT_OK is 0. Results come through the last pointer arguments.
- * On failure they are unchanged, but a handle is set to NULL. zt_last_error() describes the calling thread's last
+ * On failure they keep their old value; only handles become NULL. zt_last_error() describes the calling thread's last
  * failure. Any function may return ZT_ERROR_INVALID_ARGUMENT and ZT_ERROR_OUT_OF_MEMORY. Functions that read or write
- * bytes may also return ZT_ERROR_CANCELLED (a progress callback stopped them), the status of a failed zt_source, zt_sink
- * or zt_store (ztensor_advanced.h), and, if they open a shard, what zt_open returns. The text of each function names the others.
+ * bytes may also return ZT_ERROR_CANCELLED (from a progress callback), the status of a failed zt_source, zt_sink or
+ * zt_store, and, if they open a shard, what zt_open returns. The text of a function names only further statuses.
  *
  * Getters return a value directly. They return 0 or NULL for NULL and for an index out of range.
  *
  * NULL. A pointer argument must not be NULL, unless its text allows it; NULL is ZT_ERROR_INVALID_ARGUMENT. An array is
  * a pointer and a count; (NULL, 0) is an empty array. The context of a callback may be NULL. Options may be NULL: that
- * means all defaults. Functions that end something ignore NULL.
+ * means all defaults. Functions that close, free, finish or abort ignore NULL.
  *
- * Lifetime. Everything that a file returns is borrowed: objects, components, values, strings, shapes, bytes. It is const
- * and valid until the file's last zt_close. A handle that you receive through a pointer argument is yours; its text names
- * the function that ends it. Do not use a handle after its end.
+ * Lifetime. Everything that a file returns is borrowed: objects, components, values, strings, shapes, bytes. It is
+ * const and valid until zt_close, or longer if a buffer, cache or load keeps the file open. A handle that you receive
+ * through a pointer argument is yours; its text names the function that ends it. Do not use a handle after its end.
  *
  * Threads. Any thread may call any function, and any number of threads may use one zt_file at once: an open file never
- * changes. One thread at a time may use a zt_writer. A forked child may use open files, but not writers: ending a
- * writer in the child removes the unfinished file.
- * Stack: no function needs more than 32 KiB of stack (s390x: 40), besides your callbacks.
+ * changes. One thread at a time may use a zt_writer. A forked child may use open files, but not writers: ending one
+ * removes the parent's unfinished file.
+ * Stack: no function needs more than 32 KiB of stack (s390x: 40), plus what your callbacks need.
  *
  * Structs. Set struct_size to sizeof the struct; ZT_INIT does. In options every other field may be 0, the default.
- * Structs may grow in later versions. The library accepts a smaller struct from an older header, and a larger one if
- * the fields that it does not know are 0. Structs that the library fills need struct_size, too.
+ * Structs may grow in later versions. The library accepts the smaller struct of an older header, and the larger one of
+ * a newer header if its new fields are 0. Structs that the library fills need struct_size, too.
  *
- * Strings are UTF-8 and NUL-ended; paths are the platform's bytes. Many functions take a name and its length. With length 0
- * the name ends at its first NUL; otherwise it has that many bytes and may contain NULs. Names in a file are any bytes: see
- * zt_object_name.
+ * Strings are UTF-8 and NUL-ended; paths are the platform's bytes. Many functions take a name and its length. Length 0
+ * means that the name is NUL-ended; otherwise it has that many bytes and may contain NULs. Names in a file are any
+ * bytes: see zt_object_name.
  *
  * Enumerations are integers of fixed width. An unknown value is ZT_ERROR_INVALID_ARGUMENT.
  * Units: sizes and offsets are bytes, counts and shapes are elements. Sizes of objects and files are uint64_t, sizes of your
@@ -61,7 +61,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// Marks functions whose status must be looked at. Hints and functions that stop work are not marked.
+/// Marks functions whose status must be checked, but not hints and functions that end work.
 #if defined(__cplusplus) && __cplusplus >= 201703L || defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
 #define ZT_NODISCARD [[nodiscard]]
 #elif defined(__clang__) && !defined(__cplusplus)
@@ -70,7 +70,7 @@
 #define ZT_NODISCARD
 #endif
 
-/// The first value of a struct that begins with struct_size: zt_tensor tensor = ZT_INIT(zt_tensor);
+/// Initializes a struct that begins with struct_size: zt_tensor tensor = ZT_INIT(zt_tensor);
 #ifdef __cplusplus
 #define ZT_INIT(T) ([] { T value = T(); value.struct_size = sizeof(T); return value; }())
 #else
@@ -101,9 +101,10 @@ typedef struct zt_cache zt_cache;
 
 /// A file that is being written.
 ///
-/// If a call is refused, the writer stays as it was before the call. If writing fails (ZT_ERROR_IO,
-/// ZT_ERROR_CANCELLED, a failure of a sink, ZT_ERROR_OUT_OF_MEMORY while bytes are written), the writer has
-/// failed. Then every call but zt_write_abort returns ZT_ERROR_STATE, and the destination is unchanged.
+/// A call with wrong arguments changes nothing. If writing fails (ZT_ERROR_IO, ZT_ERROR_CANCELLED, a failure
+/// of a sink, ZT_ERROR_OUT_OF_MEMORY while bytes are written), the writer has failed: every later call
+/// returns ZT_ERROR_STATE, and the destination is unchanged. End it with zt_write_abort or zt_write_finish,
+/// never with both.
 typedef struct zt_writer zt_writer;
 
 /// Requests that are being read in the background.
@@ -111,7 +112,7 @@ typedef struct zt_load zt_load;
 
 typedef uint32_t zt_advice; ///< A hint about what will be done with bytes.
 typedef int32_t zt_attribute_kind; ///< What a zt_attribute holds.
-typedef int32_t zt_cache_policy; ///< Which slice is evicted when a slot is needed.
+typedef int32_t zt_cache_policy; ///< Which slice a cache removes when it needs a slot (ztensor_advanced.h).
 typedef int32_t zt_container; ///< How a file is laid out.
 typedef int32_t zt_digest; ///< A checksum algorithm.
 typedef int32_t zt_direct; ///< Whether reads bypass the page cache.
@@ -196,20 +197,20 @@ typedef enum zt_status_value {
     ZT_ERROR_BUSY = 18, ///< Another writer has the file: an append, an edit or a repair that has not ended.
 } zt_status_value;
 
-/// The calling thread's last failure in one line: path, object, component, offset, rule, the numbers that
-/// disagree.
+/// The calling thread's last failure in one line: path, object, component, offset, rule, the expected and
+/// found numbers.
 ///
 /// Returns "no error" before the first failure. The string is UTF-8, with names from the file escaped. It is
-/// valid until the same thread's next failing call. Successful calls leave it unchanged, except that
-/// zt_load_next sets it if it reports a failure.
+/// valid until the same thread's next failing call. Read it only after a failure. zt_load_next also sets it
+/// if it returns ZT_OK but reports a failure.
 const char *zt_last_error(void);
 
 /// Returns the name of a status as this header spells it; "ZT_ERROR_UNKNOWN" for an unknown number. Never
 /// NULL.
 const char *zt_status_name(zt_status status);
 
-/// Returns the short name of the format rule that the file broke in the calling thread's last failure, such
-/// as "range-manifest"; "" if no rule was broken. Names never change their meaning.
+/// Returns the short name of the broken rule, such as "range-manifest", if the calling thread's last failure
+/// is a broken rule of a format; else "". Names never change their meaning.
 const char *zt_last_error_rule(void);
 
 /// Version of this header, first number.
@@ -237,37 +238,35 @@ uint32_t zt_abi_version(void);
 ///
 /// path: used during the call only. options: NULL for the defaults. file: receives the handle, NULL on
 /// failure. End it with zt_close.
-/// Time and memory are proportional to the manifest. Tensor bytes are read only if options.verify is set.
-/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO, ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT,
-/// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped), ZT_ERROR_BUSY (the file keeps
-/// changing, or an append is in progress), and with options.verify ZT_ERROR_DIGEST_MISMATCH. If an append was
-/// interrupted, ZT_ERROR_CORRUPT: zt_repair restores the file. Spec 1.2 section 5.
+/// Time and memory grow with the manifest, not with the tensors. Tensor bytes are read only if options.verify
+/// is set. Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO, ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_CORRUPT,
+/// ZT_ERROR_LIMIT, ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped), ZT_ERROR_BUSY
+/// (a writer is changing the file at this moment), and with options.verify ZT_ERROR_DIGEST_MISMATCH. If an
+/// append was interrupted, ZT_ERROR_CORRUPT: zt_repair restores the file. Spec 1.2 section 5.
 ZT_NODISCARD zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
 
 /// Opens a model of one or many files as one file.
 ///
-/// path: a file of the model, its index, or its folder (docs/models.md). An index (JSON with "weight_map")
-/// opens the files that it names. If an index beside a file names this file, the whole index is opened. A
-/// numbered file (x-00001-of-00005.gguf) opens the others. A zTensor 2 file opens its shards as
-/// options.shards says. If path is a symbolic link, the other files are looked for beside the link, then
-/// beside its target.
+/// path: a file of the model, its index, or its folder (docs/models.md). An index (JSON with "weight_map"),
+/// or a file that an index beside it names, opens all files of the index. A numbered file
+/// (x-00001-of-00005.gguf) opens all. Of a zTensor 2 file options.shards opens the shards. If path is a
+/// symbolic link, the other files are looked for beside the link, then beside its target.
 /// options: as for zt_open; max_objects and max_memory limit all files together. file: as for zt_open.
 /// Returns what zt_open returns for each file. ZT_ERROR_NO_FILE if files are missing, which the message
-/// names, or a folder has no model. ZT_ERROR_CORRUPT if two tensors have one name, the index names a wrong
-/// file or leads out of its folder, or the files do not agree on how many there are.
+/// names, or a folder has no model. ZT_ERROR_CORRUPT if two tensors have one name, or the files state
+/// different numbers of files; also if the index names a wrong file, or one outside of its folder.
 /// ZT_ERROR_INVALID_ARGUMENT if a folder holds several models; the message lists them.
 ZT_NODISCARD zt_status zt_open_model(const char *path, const zt_open_options *options, zt_file **file);
 
 /// Opens a file that is in memory.
 ///
-/// data, size: not copied; must stay valid and unchanged until the last zt_close. A borrowed pointer is data
-/// plus the tensor's offset. If it is not aligned for the elements, zt_component_ptr returns
-/// ZT_ERROR_NOT_MAPPABLE, and zt_tensor_find copies.
+/// data, size: not copied; must stay valid and unchanged until the file is closed. Borrowed pointers point
+/// into data. If it is not aligned for the elements, zt_component_ptr returns ZT_ERROR_NOT_MAPPABLE, and
+/// zt_tensor_find copies.
 /// options: mode and advice are ignored. file, statuses: as for zt_open.
 ZT_NODISCARD zt_status zt_open_memory(const void *data, size_t size, const zt_open_options *options, zt_file **file);
 
-/// Releases a reference; NULL is ignored. The last one closes the file and ends everything borrowed from it.
-/// Buffers of zt_component_load hold their own reference.
+/// Closes the file, as soon as no buffer, cache or load uses it, and ends everything borrowed from it.
 void zt_close(zt_file *file);
 
 // -------------------------------------------------------------------------------------------------------------------
@@ -279,7 +278,7 @@ void zt_close(zt_file *file);
 /// A dense tensor.
 struct zt_tensor {
     size_t struct_size;
-    const void *data; ///< The elements, row-major, in the host's byte order. Not NULL. Aligned for its elements.
+    const void *data; ///< The elements, row-major, in the host's byte order. Not NULL. Always aligned.
     size_t size; ///< Bytes at data.
     zt_dtype dtype; ///< The storage type.
     zt_type type; ///< The logical type.
@@ -287,10 +286,10 @@ struct zt_tensor {
     size_t rank; ///< Number of dimensions.
 };
 
-/// Finds a dense tensor by name and gives its bytes: borrowed where zt_component_ptr works, else decoded once
-/// into memory that the file keeps.
+/// Finds a dense tensor by name and gives its bytes: borrowed if zt_component_ptr works, else decoded once
+/// into memory that the file keeps until it is closed.
 ///
-/// name: as for zt_object_find. view: filled on success.
+/// name: NUL-ended, as for zt_object_find. view: filled on success.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), or what
 /// zt_component_read returns. Spec 1.2 section 3.
 ZT_NODISCARD zt_status zt_tensor_find(const zt_file *file, const char *name, zt_tensor *view);
@@ -310,8 +309,8 @@ size_t zt_object_count(const zt_file *file);
 /// zt_object_count.
 const zt_object *zt_object_at(const zt_file *file, size_t index);
 
-/// Metadata of an object. offset, stored_size, size, dtype, type and encoding are the component's; they are 0
-/// if component is NULL.
+/// Metadata of an object. offset, stored_size, size, dtype, type and encoding describe component; they are 0
+/// if it is NULL.
 struct zt_object_info {
     size_t struct_size;
     const zt_object *object; ///< The object.
@@ -337,17 +336,17 @@ struct zt_object_info {
 /// Fills a struct for each of many objects, in file order. The fastest way to list a file: it allocates and
 /// decodes nothing.
 ///
-/// first: the first object; if it is beyond the last one, nothing is filled. infos, count: an array; set
-/// struct_size of the first struct only. filled: receives the number of filled structs.
+/// first: the first object; beyond the last one the call fills nothing and returns ZT_OK. infos, count: an
+/// array; set struct_size of the first struct only. filled: receives the number of filled structs.
 ZT_NODISCARD zt_status zt_object_list(const zt_file *file, size_t first, zt_object_info *infos, size_t count,
     size_t *filled);
 
 /// Fills info for an object.
 ZT_NODISCARD zt_status zt_object_get_info(const zt_object *object, zt_object_info *info);
 
-/// The name exactly as in the file, and a NUL. UTF-8, but GGUF and PyTorch files may have other bytes. It may
-/// contain a NUL: zt_object_info has the length.
-/// If a PyTorch or npz file has several objects of one name, all but the first get a mark: "a.b#2", "a.b#3".
+/// The name as in the file, and a NUL. UTF-8, but GGUF and PyTorch files may have other bytes. It may contain
+/// a NUL: zt_object_info has the length. If a PyTorch or npz file has several objects "a.b", the later ones
+/// are called "a.b#2", "a.b#3".
 const char *zt_object_name(const zt_object *object);
 
 /// Number of dimensions; 0 for a scalar.
@@ -356,8 +355,8 @@ size_t zt_object_rank(const zt_object *object);
 /// The dimensions, outermost first. Not NULL for a scalar.
 const uint64_t *zt_object_shape(const zt_object *object);
 
-/// Product of the dimensions; 1 for a scalar, UINT64_MAX if it exceeds 64 bits (sparse and unknown formats
-/// only).
+/// Product of the dimensions; 1 for a scalar. UINT64_MAX if it exceeds 64 bits (only sparse and unknown
+/// formats).
 uint64_t zt_object_element_count(const zt_object *object);
 
 /// The format; ZT_FORMAT_OTHER if it is unknown.
@@ -409,11 +408,11 @@ zt_type zt_component_type(const zt_component *component);
 zt_encoding zt_component_encoding(const zt_component *component);
 
 /// Decoded bytes: the memory that zt_component_read needs. ZT_UNKNOWN_SIZE if the file does not declare it
-/// (some compressed components before 1.2, unknown encodings) and zt_component_measure has not been called.
+/// (some compressed components before 1.2, unknown encodings); see zt_component_measure.
 uint64_t zt_component_size(const zt_component *component);
 
-/// The digest as in the file, "sha256:8f4a..."; NULL if absent. It covers the stored bytes, in zTensor
-/// 2 the decoded ones.
+/// The digest as in the file, "sha256:8f4a..." or "crc32c:0x449BD6A9"; NULL if absent. In zTensor 2 it covers
+/// the decoded bytes, else the stored bytes.
 const char *zt_component_digest(const zt_component *component);
 
 // -------------------------------------------------------------------------------------------------------------------
@@ -423,24 +422,24 @@ const char *zt_component_digest(const zt_component *component);
 
 /// The values of zt_mode.
 typedef enum zt_mode_value {
-    /// Map the file; bytes can be borrowed. If another program truncates the file, touching a lost page
+    /// Map the file; bytes can be borrowed. If another program truncates the file, touching the lost part
     /// raises SIGBUS. If it writes to the file, the bytes change and no call detects it.
     ZT_MODE_MAP = 0,
     /// Read the file, never map it. A read returns ZT_ERROR_IO if the file was truncated, or if its size or
     /// modification time changed. A .zt file that only grew by an append stays readable.
     ZT_MODE_READ = 1,
-    /// ZT_MODE_MAP, but ZT_MODE_READ if the file is on a network or user-space file system, if the system
-    /// refuses the mapping, or if the address space is too small. zt_file_mode tells which.
+    /// ZT_MODE_READ on a network or user-space file system, if the system refuses to map the file, or if the
+    /// address space is too small; else ZT_MODE_MAP. zt_file_mode returns the choice.
     ZT_MODE_AUTO = 2,
     /// ZT_MODE_MAP, but the caller may write to borrowed bytes after casting away const. Pages that are
     /// written become private copies of this handle; the file does not change. Borrowed pointers show the
-    /// changes. Calls that copy or check (reads, verification, zt_write_copy) see the file's bytes.
+    /// changes. Calls that copy or check (reads, zt_verify, zt_write_copy) use the file's bytes.
     ZT_MODE_PRIVATE = 3,
 } zt_mode_value;
 
 /// Reports progress: done of total bytes. Return 0 to go on, anything else to stop the call with
 /// ZT_ERROR_CANCELLED.
-/// Calls come from one thread at a time, which need not be the caller's. After a stop no further call comes.
+/// Calls come from one thread at a time, not always the caller's. After a stop no further call comes.
 typedef int32_t (*zt_progress_callback)(void *context, uint64_t done, uint64_t total);
 
 /// How to open a file.
@@ -449,8 +448,8 @@ struct zt_open_options {
     zt_mode mode; ///< How bytes are reached; 0 is ZT_MODE_MAP.
     uint32_t verify; ///< 1: also check every digest, including those of whole shards. 0: check the structure.
     /// 1: reject unknown dtypes, encodings and formats, malformed digests and versions, and 1.2 sparse
-    /// indices other than u64. Reads and verification then also reject bool bytes other than 0 and 1 and
-    /// nonzero padding. 0: accept all of these.
+    /// indices other than u64. Reading and verifying then reject nonzero padding and bool bytes other than 0
+    /// and 1, too. 0: accept all of these.
     uint32_t strict;
     zt_advice advice; ///< A hint for the whole file; the system may ignore it.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0: 1 GiB.
@@ -458,14 +457,14 @@ struct zt_open_options {
     /// stored size.
     uint64_t max_decoded_size;
     uint64_t max_objects; ///< Largest number of objects; 0: 2^24.
-    /// Threads for one large component in calls that take no options, such as zt_component_read. 1: the
-    /// caller's thread only. 0: the library chooses, at most 4.
+    /// Threads for one large component in calls without an options argument, such as zt_component_read. 1:
+    /// the caller's thread only. 0: the library chooses, at most 4.
     uint32_t threads;
     /// Containers that may be opened: a set of 1u << ZT_CONTAINER_...; 0: all. Others are
     /// ZT_ERROR_UNSUPPORTED.
     uint32_t containers;
     /// Largest memory in bytes for manifests, tables, names and attributes, checked before it is allocated.
-    /// 0: the larger of 256 MiB and 16 times the largest manifest.
+    /// 0: the larger of 256 MiB and 16 times the model's largest manifest.
     uint64_t max_memory;
     void *context; ///< Passed to progress.
     zt_progress_callback progress; ///< With verify: reports the stored bytes that were checked.
@@ -479,12 +478,15 @@ struct zt_open_options {
     uint32_t part; ///< 1: zt_open_model opens only the file at path. 0: the whole model.
     uint32_t include_unlisted; ///< 1: include tensors that an index does not name; zt_model_get_info counts them.
     uint32_t allow_trailing; ///< 1: accept bytes behind the content of a safetensors, npz or PyTorch file.
-    uint32_t combine_quantized; ///< 1: show each quantized weight of a checkpoint as one object (docs/quantised.md).
+    /// 1: join the tensors of a quantized weight (GPTQ, AWQ, fp8, ...; docs/quantised.md) to one object with
+    /// its name and shape; zt_object_read_as reads its numbers. Most tools need config.json beside the model.
+    /// 0: list packed integers and scales as separate tensors.
+    uint32_t combine_quantized;
     uint32_t reserved; ///< Must be 0.
 };
 
 /// The file's mode, never ZT_MODE_AUTO: you get the mode that AUTO chose. ZT_MODE_MAP for a file in memory;
-/// ZT_MODE_READ for a zt_source, and for a model whose files do not all have one mode.
+/// ZT_MODE_READ for a zt_source, and for a model whose files have different modes.
 zt_mode zt_file_mode(const zt_file *file);
 
 /// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0", "2"; "" if the container has none. Of a model,
@@ -497,7 +499,7 @@ size_t zt_part_count(const zt_file *file);
 /// One file of a model. A single file is its own part 0.
 struct zt_part_info {
     size_t struct_size;
-    const char *path; ///< The path that the part was opened by, or where a shard is looked for; NULL if it has none.
+    const char *path; ///< The path of the part, or the path where a missing shard is expected; NULL if it has none.
     uint64_t size; ///< Bytes of the part; 0 for a shard that is not open.
     zt_container container; ///< The part's container; ZT_CONTAINER_NONE for a shard that is not open.
     uint32_t reserved; ///< 0.
@@ -517,23 +519,23 @@ ZT_NODISCARD zt_status zt_part_get_info(const zt_file *file, size_t part, zt_par
 /// ptr: receives a pointer, not NULL even for 0 bytes. In a .zt file that was opened by path it is 64-byte
 /// aligned. size: receives the bytes; may be NULL.
 /// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, not aligned for its
-/// elements, or if the file is not in memory. Then use zt_component_read. ZT_ERROR_UNSUPPORTED for an unknown
-/// dtype or encoding. Spec 1.2 section 3.
+/// elements, or in a file that is neither mapped nor in memory. Then use zt_component_read.
+/// ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding. Spec 1.2 section 3.
 ZT_NODISCARD zt_status zt_component_ptr(const zt_component *component, const void **ptr, size_t *size);
 
 /// Reads all numbers of an object as elements of another dtype, row-major.
 ///
-/// dtype: the target. dst, dst_size: memory for the bytes that zt_object_size_as gives; less is
-/// ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. Memory after them stays unchanged.
-/// On failure the content of dst is undefined.
-/// Each number is rounded once, to the nearest value of dtype, ties to even. Integers, too: 1.5 becomes 2.
-/// Float types keep infinity and NaN. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex element
-/// becomes two numbers. Sparse objects are filled with zeros. Block types of GGUF are first decoded to f32 by
-/// ggml's scalar formula. Groups of zTensor 2 (the formats zt.quant_group/1 and zt.mx/1) are first decoded to
-/// the f32 that docs/formats.md defines. For blocks and groups dtype must be a float type.
-/// Returns ZT_ERROR_LIMIT if a finite number would become infinite or, with an integer type, if a number is
-/// infinite, NaN or out of its range; the message gives the count. To accept such loss, use zt_read_batch
-/// with zt_read_request.lossy. Otherwise what zt_object_size_as and zt_component_read return.
+/// dtype: the target. dst, dst_size: memory for at least the bytes that zt_object_size_as gives; a smaller
+/// dst_size is ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. The rest of dst stays
+/// unchanged. On failure the content of dst is undefined.
+/// Each number is rounded once, to the nearest value of dtype, ties to even. Integers, too: 1.5 and 2.5
+/// become 2. Float types keep infinity and NaN. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex
+/// element becomes two numbers. Elements that a sparse object does not have are 0. Blocks of GGUF are first
+/// decoded to f32 by ggml's scalar formula, quantized weights as docs/quantised.md and docs/formats.md
+/// define; for both dtype must be a float type. Returns ZT_ERROR_LIMIT if a finite number is too large for a
+/// float type, or a number is infinite, NaN or out of range for an integer type; the message gives the count.
+/// To accept such loss, use zt_read_batch with zt_read_request.lossy. Otherwise what zt_object_size_as and
+/// zt_component_read return.
 ZT_NODISCARD zt_status zt_object_read_as(const zt_object *object, zt_dtype dtype, void *dst, size_t dst_size,
     size_t *written);
 
@@ -544,73 +546,71 @@ ZT_NODISCARD zt_status zt_object_size_as(const zt_object *object, zt_dtype dtype
 
 /// Reads the component's decoded bytes into the caller's memory, in the host's byte order.
 ///
-/// dst, dst_size: memory for zt_component_size bytes, of any alignment; less is ZT_ERROR_BUFFER_SIZE, bytes
-/// beyond stay unchanged. On failure the content of dst is undefined.
+/// dst, dst_size: memory for at least zt_component_size bytes, of any alignment; a smaller dst_size is
+/// ZT_ERROR_BUFFER_SIZE. The rest of dst stays unchanged. On failure the content of dst is undefined.
 /// Does not check digests: see zt_verify, zt_read_options.verify and zt_open_options.verify.
 /// Returns ZT_ERROR_CORRUPT (compressed bytes are damaged or have another size than declared),
 /// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO.
 /// For a large component the call may start threads (zt_open_options.threads). Spec 1.2 section 5.
 ZT_NODISCARD zt_status zt_component_read(const zt_component *component, void *dst, size_t dst_size);
 
-/// Reads size decoded bytes from offset on. If zstd frames declare their sizes, only the frames that the
-/// range touches are decoded.
+/// Reads size decoded bytes from offset on. Of zstd data only the frames that the range touches are decoded,
+/// if the frames declare their sizes.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range exceeds zt_component_size, ZT_ERROR_UNSUPPORTED for zstd
 /// frames that do not declare their size and have a window above 128 MiB, else as zt_component_read.
 ZT_NODISCARD zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst,
     size_t size);
 
-/// Reads a slice of a dense object: in dimension i count[i] elements from start[i] on, step[i] apart. Only
-/// these bytes are read, as far as the encoding allows.
+/// Reads a slice of a dense object: in dimension i the count[i] elements start[i], start[i] + step[i], and so
+/// on. Only these bytes are read if the encoding allows it.
 ///
 /// start, count: rank numbers each; NULL only for a scalar. step: likewise; NULL for 1 in every dimension, 0
 /// is invalid. dst, dst_size: receives the elements row-major without gaps, in the host's byte order; too
 /// little is ZT_ERROR_BUFFER_SIZE.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the slice exceeds the shape, ZT_ERROR_UNSUPPORTED if the object is
-/// not dense, else as zt_component_read.
+/// not dense (zt_read_batch reads slices of the numbers of any object), else as zt_component_read.
 ZT_NODISCARD zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start, const uint64_t *count,
     const uint64_t *step, void *dst, size_t dst_size);
 
 /// The length of a range that goes to the end.
 #define ZT_WHOLE 18446744073709551615ull
 
-/// One read of a batch or load. To read a whole component, set the fields component, length (ZT_WHOLE), dst
-/// and dst_size. To read the numbers of an object, set object and convert, and leave component NULL. Then set
-/// one of these: length = ZT_WHOLE for all numbers; start and count for a slice; rows.
+/// One read of a batch or load. Set component, to read its bytes, or object and convert, to read its numbers.
+/// Set dst, dst_size, and one of these: length = ZT_WHOLE for everything; offset and length for a range of a
+/// component; start and count for a slice; rows and, for a component, row_length.
 struct zt_read_request {
     size_t struct_size;
     const zt_component *component; ///< The component to read; NULL if object is set.
     uint64_t offset; ///< First decoded byte of a range.
-    /// Bytes of the range: ZT_WHOLE to the end; 0 reads nothing. Must be 0 for a slice and for rows.
-    uint64_t length;
-    const uint64_t *start; ///< A slice instead, as for zt_object_read_slice: rank starts.
-    const uint64_t *count; ///< Rank counts; NULL if this is not a slice.
+    uint64_t length; ///< Bytes of the range: ZT_WHOLE to the end; 0 reads nothing. For a slice or rows it must be 0.
+    const uint64_t *start; ///< For a slice: rank starts, as for zt_object_read_slice; else NULL.
+    const uint64_t *count; ///< For a slice: rank counts; else NULL.
     const uint64_t *step; ///< Rank steps; NULL for 1.
     /// Receives the bytes. The memory of two requests in one call must not overlap. In a load, NULL and
     /// dst_size 0 ask for a slot of the ring.
     void *dst;
     size_t dst_size; ///< Bytes at dst: at least what the request reads.
     uint64_t tag; ///< Passed to on_done and events; the library does not use it.
-    /// Evenly spaced rows instead of a range; 0 for none. Row i is row_length bytes at offset + i *
-    /// row_stride and goes to dst + i * dst_stride.
+    /// For evenly spaced rows: their number; else 0. Row i is row_length bytes at offset + i * row_stride and
+    /// goes to dst + i * dst_stride.
     uint64_t rows;
-    /// Decoded bytes of a row. Must be whole elements if they are byte-swapped, converted or stored with
-    /// strides.
+    /// Decoded bytes of a row: whole elements, if they are byte-swapped, converted or stored with strides.
     uint64_t row_length;
     uint64_t row_stride; ///< From one row to the next in the component, at least row_length; 0 for row_length.
     /// From one row to the next at dst, at least row_length; 0 for row_length. Bytes between rows stay
     /// unchanged.
     uint64_t dst_stride;
-    uint32_t verify; ///< 1: check the digests if the component or object is read whole.
+    uint32_t verify; ///< 1: check digests if everything is read; not for a range, slice or rows.
     /// The dtype to convert to, as zt_object_read_as does; 0 for none. Sizes at dst are those after
-    /// conversion. Ranges, rows and slices must then be whole elements, or whole blocks of a block type.
+    /// conversion. Ranges, rows and slices must then be whole elements or blocks.
     zt_dtype convert;
     /// 1: a conversion may lose numbers: too large floats become infinity, integers saturate, NaN becomes 0.
     /// 0: ZT_ERROR_LIMIT.
     uint32_t lossy;
     uint32_t reserved; ///< Must be 0.
     /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. A row is then
-    /// one whole last dimension: offset and row_stride are numbers of rows, and row_length must be 0.
-    /// dst_stride is in bytes.
+    /// the whole last dimension: offset and row_stride count rows, row_length must be 0, dst_stride is in
+    /// bytes.
     const zt_object *object;
 };
 
@@ -627,7 +627,7 @@ typedef enum zt_direct_value {
 
 /// Reports that a request is done, with its tag and status. message: as for zt_last_error, valid during the
 /// call; "" for ZT_OK.
-/// Calls come from one thread at a time, which need not be the caller's. It must not call zt_read_batch on
+/// Calls come from one thread at a time, not always the caller's. The callback must not call zt_read_batch on
 /// the same file.
 typedef void (*zt_done_callback)(void *context, uint64_t tag, zt_status status, const char *message);
 
@@ -637,12 +637,11 @@ struct zt_read_options {
     uint32_t threads; ///< Number of threads; 1: the caller's only. 0: the library chooses, at most 16.
     zt_direct direct; ///< Whether to bypass the page cache.
     uint64_t chunk_size; ///< Bytes that a thread reads at a time, at least 4096; 0: 4 MiB.
-    /// Largest temporary memory over all threads in bytes; 0: 256 MiB. A single request may use more if it
+    /// Largest temporary memory of all threads together in bytes; 0: 256 MiB. One request may use more if it
     /// needs it.
     uint64_t in_flight;
     uint32_t verify; ///< 1: check the digest of every component that is read whole and has one.
-    /// 1: the destinations are pinned and physically contiguous, so that direct reads go straight into them.
-    /// Set it for memory on huge pages, too.
+    /// 1: every dst is page-locked (CUDA: pinned) or on huge pages. Direct reads then go straight into it.
     uint32_t pinned;
     void *context; ///< Passed to the callbacks.
     zt_done_callback on_done; ///< Called for every request that is done; may be NULL.
@@ -664,7 +663,7 @@ struct zt_read_stats {
     uint32_t threads; ///< Threads that were used.
     uint32_t direct; ///< 1 if reads bypassed the page cache.
     const char *reason; ///< Why the page cache was used or bypassed, in one line; valid as long as the library.
-    uint64_t failed; ///< Requests that failed. Those refused before reading count only with keep_going.
+    uint64_t failed; ///< Requests that failed. Requests with wrong arguments count only with keep_going.
 };
 
 /// Reads many components, ranges and slices in one call: sorted by file position, on several threads,
@@ -672,7 +671,7 @@ struct zt_read_stats {
 ///
 /// requests, count: used during the call. options: NULL for the defaults. stats: may be NULL; filled on
 /// failure, too.
-/// Returns the first failure. It stops the batch unless options.keep_going is set. on_done tells which
+/// Returns the first failure, which stops the batch unless options.keep_going is set. on_done reports which
 /// requests are done; the content of the other destinations is undefined.
 /// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_verify return;
 /// ZT_ERROR_CANCELLED if progress stops it.
@@ -685,7 +684,7 @@ ZT_NODISCARD zt_status zt_read_batch(const zt_file *file, const zt_read_request 
 /// options: NULL to read as zt_component_read; else as zt_read_batch with this one request. buffer: receives
 /// the buffer, NULL on failure. End it with zt_buffer_free. It keeps the file open.
 /// Returns as zt_component_read and zt_read_batch. Before it allocates, the library checks that the stored
-/// bytes can decode to the declared size.
+/// bytes can have the declared size.
 ZT_NODISCARD zt_status zt_component_load(const zt_component *component, const zt_read_options *options,
     zt_buffer **buffer);
 
@@ -726,9 +725,8 @@ typedef enum zt_dtype_value {
     ZT_DTYPE_BOOL = 13, ///< 1 byte: 0 is false, 1 is true. Writing and verifying reject other bytes.
 } zt_dtype_value;
 
-/// The values of zt_type. 1.1 files store f8_e4m3, f8_e5m2, complex64 and complex128 as dtypes; here they are
-/// a dtype and a type: U8 with ZT_TYPE_F8_E4M3FN. ZT_TYPE_GGUF_ are block types, stored as u8: see
-/// zt_type_block.
+/// The values of zt_type. An f8 or complex tensor has a dtype and a type, such as ZT_DTYPE_U8 and
+/// ZT_TYPE_F8_E4M3FN, also in 1.1 files. ZT_TYPE_GGUF_ are block types, stored as u8: see zt_type_block.
 typedef enum zt_type_value {
     ZT_TYPE_NONE = 0, ///< None: the elements are what the dtype says.
     ZT_TYPE_F8_E4M3FN = 1, ///< 8-bit float, 4 exponent bits, finite: stored as u8.
@@ -754,7 +752,7 @@ typedef enum zt_type_value {
 
 /// The values of zt_format. Spec 1.2 section 3.
 typedef enum zt_format_value {
-    ZT_FORMAT_OTHER = 0, ///< An unknown name: zt_object_info.format_name. Or a 0.1 layout that is not dense.
+    ZT_FORMAT_OTHER = 0, ///< An unknown name (zt_object_info.format_name), or a layout of 0.1 that is not dense.
     ZT_FORMAT_DENSE = 1, ///< One row-major array: component "data".
     ZT_FORMAT_SPARSE_CSR = 2, ///< Compressed sparse rows: "values", "indices", "indptr".
     ZT_FORMAT_SPARSE_COO = 3, ///< Coordinate list: "values", "coords".
@@ -764,11 +762,11 @@ typedef enum zt_format_value {
 
 /// The values of zt_encoding.
 typedef enum zt_encoding_value {
-    ZT_ENCODING_DEFAULT = 0, ///< When writing: the writer's option. Never the encoding of a file's component.
+    ZT_ENCODING_DEFAULT = 0, ///< Only for writing: the writer's option. Components of files never have it.
     ZT_ENCODING_RAW = 1, ///< As they are.
     ZT_ENCODING_ZSTD = 2, ///< Zstandard frames (RFC 8878).
     ZT_ENCODING_OTHER = 3, ///< An unknown name: zt_component_info.encoding_name. The bytes cannot be decoded.
-    ZT_ENCODING_DEFLATE = 4, ///< Deflate (RFC 1951), as archives have it. Read only.
+    ZT_ENCODING_DEFLATE = 4, ///< Deflate (RFC 1951), in npz files. Read only.
     /// Zstandard frames and their table: what ZT_ENCODING_ZSTD writes into a file of zTensor 2.
     ZT_ENCODING_ZSTD_SEEKABLE = 5,
 } zt_encoding_value;
@@ -820,34 +818,33 @@ const char *zt_container_name(zt_container container);
 ///
 /// requests, count: used during the call; each may be of another file. options: NULL for the defaults. load:
 /// receives the handle, NULL on failure. End it with zt_load_finish. Until then the load keeps its files
-/// open, and every dst and the ring belong to it.
-/// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Requests smaller than a slot
-/// share slots; larger ones come in several pieces, in any order, and a piece may end within an element. A
-/// request larger than a slot needs temporary memory for its whole size if it is compressed, verified, of
-/// rows or a slice, or of a sparse object or groups; ZT_ERROR_LIMIT if that exceeds in_flight.
-/// Errors that the manifests show are returned as zt_read_batch returns them; those of reading are events.
-/// Starts threads, which live until zt_load_finish. If no thread can be started, the threads that call
-/// zt_load_next read.
+/// open. Do not free a dst or the ring before; do not touch a dst before its event.
+/// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Small requests share a slot.
+/// A request larger than a slot comes in several pieces, in any order; event.offset says where a piece
+/// belongs, and it may end within an element. Such a request needs temporary memory for its whole size if it
+/// is compressed, verified, a slice, rows, sparse or quantized; if that exceeds in_flight, it is
+/// ZT_ERROR_LIMIT.
+/// Wrong requests fail here, as in zt_read_batch; errors of reading come as events. Starts threads, which
+/// live until zt_load_finish. If no thread can be started, zt_load_next reads.
 ZT_NODISCARD zt_status zt_load_start(const zt_read_request *requests, size_t count, const zt_load_options *options,
     zt_load **load);
 
 /// Waits for the next event of a load: bytes, a failed request, the end, or nothing if the timeout passes.
 ///
 /// timeout_ns: nanoseconds; 0 does not wait, below 0 waits without limit. After the end every call reports
-/// the end. An empty request gives one event of size 0.
-/// Bytes for the ring need a free slot. A thread that holds every slot and waits without a timeout deadlocks.
-/// Returns ZT_OK also if the event reports a failed request or a failed load. ZT_ERROR_STATE in a forked
-/// child.
+/// the end. A request of 0 bytes gives one event of size 0. Bytes for the ring need a free slot: release
+/// events before you wait again, or a wait without a timeout may never end. Returns ZT_OK also if the event
+/// reports a failed request or a failed load. ZT_ERROR_STATE in a forked child.
 /// Several threads may call it at once; each event goes to one of them.
 ZT_NODISCARD zt_status zt_load_next(const zt_load *load, int64_t timeout_ns, zt_load_event *event);
 
 /// Releases the bytes of an event. When all bytes of a slot are released, the slot is filled again.
-/// event: as zt_load_next filled it, or a copy. NULL, an event without a slot and an event that was released
-/// are ignored. Any thread may call it.
+/// event: as zt_load_next filled it, or a copy. NULL, an event without a slot and a second release do
+/// nothing. Any thread may call it.
 void zt_load_release(const zt_load *load, const zt_load_event *event);
 
-/// Stops a load: every thread that waits in zt_load_next gets ZT_LOAD_KIND_DONE with ZT_ERROR_CANCELLED. A
-/// load that has ended stays unchanged. Returns ZT_ERROR_STATE in a forked child.
+/// Stops a load: every thread that waits in zt_load_next gets ZT_LOAD_KIND_DONE with status
+/// ZT_ERROR_CANCELLED. A load that has ended stays unchanged. Returns ZT_ERROR_STATE in a forked child.
 zt_status zt_load_cancel(const zt_load *load);
 
 /// Ends a load: stops it if it is not done, waits for its threads, frees its ring.
@@ -870,8 +867,8 @@ struct zt_load_options {
     uint32_t threads; ///< Number of reading threads; 0: the library chooses, at most 16.
     zt_direct direct; ///< Whether to bypass the page cache.
     uint64_t chunk_size; ///< As in zt_read_options.
-    /// Largest temporary memory beside the ring in bytes; 0: 256 MiB. Unlike in zt_read_options, a request
-    /// that needs more is ZT_ERROR_LIMIT.
+    /// Largest temporary memory beside the ring in bytes; 0: 256 MiB. A request that needs more is
+    /// ZT_ERROR_LIMIT.
     uint64_t in_flight;
     uint32_t verify; ///< 1: check the digest of every component that is read whole and has one.
     uint32_t pinned; ///< As in zt_read_options.
@@ -879,10 +876,9 @@ struct zt_load_options {
     /// 1: report a request that fails and go on; zt_load_start still refuses what manifests show to be wrong.
     /// 0: the first failure is reported and ends the load.
     uint32_t keep_going;
-    /// Your memory for slot_count slots of slot_size bytes, of any alignment, valid until zt_load_finish;
-    /// NULL: the library's.
+    /// Your memory for slot_count slots of slot_size bytes, valid until zt_load_finish; NULL: the library's.
     void *ring;
-    size_t slot_size; ///< Bytes of a slot, at least 65536. If ring is NULL, 0 means 16 MiB.
+    size_t slot_size; ///< Bytes of a slot: a multiple of 64, at least 65536. If ring is NULL, 0 means 16 MiB.
     size_t slot_count; ///< Number of slots, at least 1. If ring is NULL, 0 means 4.
     const zt_thread_hooks *thread_hooks; ///< Called on each reading thread; NULL: those of the first request's file.
 };
@@ -895,7 +891,7 @@ typedef enum zt_load_kind_value {
     ZT_LOAD_KIND_DONE = 3, ///< The load has ended; status is its result.
 } zt_load_kind_value;
 
-/// The slot of an event whose bytes are at the request's dst.
+/// In place of a slot: the bytes are at the request's dst, or the event has no bytes.
 #define ZT_NO_SLOT UINT32_MAX
 
 /// What zt_load_next reports.
@@ -905,21 +901,21 @@ struct zt_load_event {
     zt_status status; ///< ZT_OK, the request's failure, or the load's result.
     const char *message; ///< This thread's zt_last_error if status is a failure, else "".
     uint64_t tag; ///< The tag of the request.
-    /// The bytes: at the request's dst, or in a slot until zt_load_release. In a page-aligned ring they have
-    /// at least the alignment that they have in the file, up to 64 bytes.
+    /// The bytes: at the request's dst, or in a slot until zt_load_release. If the ring begins at a multiple
+    /// of 64, converted numbers are aligned for their dtype, other bytes as in the file, up to 64.
     const void *data;
     size_t size; ///< Bytes at data.
-    uint64_t offset; ///< Where these bytes begin within what the request reads.
+    uint64_t offset; ///< Where these bytes belong: bytes from the first one that the request delivers.
     uint32_t last; ///< 1 if no more events follow for the request.
     uint32_t slot; ///< The slot of data, or ZT_NO_SLOT.
-    uint32_t piece; ///< For zt_load_release.
+    uint32_t piece; ///< Used by zt_load_release; do not change it.
     uint32_t reserved; ///< 0.
 };
 
 // -------------------------------------------------------------------------------------------------------------------
 // 8. Attributes
 //
-// Attributes of a file or an object are a tree of values in CBOR's data model.
+// Attributes of a file or an object are a tree of values: JSON's, byte strings and tags.
 
 /// The file's attributes, a map (of safetensors its "__metadata__"); NULL if absent. Of a model, those of
 /// part 0.
@@ -928,7 +924,7 @@ const zt_value *zt_file_attributes(const zt_file *file);
 /// The object's attributes, a map; NULL if absent.
 const zt_value *zt_object_attributes(const zt_object *object);
 
-/// The value of a text key in a map, by linear search; NULL if absent.
+/// The value of a text key in a map, by linear search (slow for large maps); NULL if absent.
 const zt_value *zt_value_find(const zt_value *value, const char *key);
 
 /// The values of zt_value_kind.
@@ -958,7 +954,7 @@ ZT_NODISCARD zt_status zt_value_get_i64(const zt_value *value, int64_t *out);
 /// Gives an integer; ZT_ERROR_INVALID_ARGUMENT if it does not fit.
 ZT_NODISCARD zt_status zt_value_get_u64(const zt_value *value, uint64_t *out);
 
-/// Gives a float, or an integer rounded to one.
+/// Gives a float; an integer becomes the nearest double.
 ZT_NODISCARD zt_status zt_value_get_f64(const zt_value *value, double *out);
 
 /// Gives a text, NUL-ended; it may contain a NUL. length: receives its bytes without the NUL at the end; may
@@ -985,7 +981,8 @@ zt_dtype zt_value_dtype(const zt_value *value);
 /// Reads an array of numbers at once, or one number, without rounding.
 ///
 /// dtype: of the elements at dst. BOOL accepts bools. An integer dtype accepts integers in its range. A float
-/// dtype accepts numbers that it holds exactly; F32 refuses 0.1. The one of zt_value_dtype accepts all.
+/// dtype accepts numbers that it holds exactly: F32 refuses 0.1. zt_value_dtype gives one that accepts every
+/// element.
 /// dst: receives zt_value_count elements (1 for a number or bool), of any alignment. Unchanged on failure.
 /// count: elements that fit at dst.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an element does not fit;
@@ -1001,9 +998,9 @@ ZT_NODISCARD zt_status zt_value_read_numbers(const zt_value *value, zt_dtype dty
 ZT_NODISCARD zt_status zt_value_read_strings(const zt_value *value, const char **strings, size_t *lengths,
     size_t count);
 
-/// Writes a value as compact JSON. What JSON lacks becomes {"$bytes":"hex"}, {"$float":"nan"} (or "inf",
-/// "-inf"), {"$tag":[number,value]}, {"$undefined":true}, {"$simple":number} and, for keys that are not text,
-/// {"$map":[[key,value],...]}. Integers are written in full, also above 2^53.
+/// Writes a value as compact JSON. Values that JSON does not have become {"$bytes":"hex"}, {"$float":"nan"}
+/// (or "inf", "-inf"), {"$tag":[number,value]}, {"$undefined":true}, {"$simple":number} and, for keys that
+/// are not text, {"$map":[[key,value],...]}. Integers are written in full, also above 2^53.
 ///
 /// buf, size: receives the text and a NUL. If size is too small, buf gets the beginning of the text and a
 /// NUL, and the call returns ZT_ERROR_BUFFER_SIZE. (NULL, 0) only asks for the size and returns ZT_OK.
@@ -1016,7 +1013,7 @@ ZT_NODISCARD zt_status zt_value_to_json(const zt_value *value, char *buf, size_t
 // zt_verify checks what opening does not read.
 
 /// Verifies a file, an object or a component: digests, decoding, sizes, sparse and quantized structure, bool
-/// bytes. After ZT_OK no read finds the contents damaged.
+/// bytes. After ZT_OK no read fails because of the contents. Changed raw bytes are found only by digests.
 ///
 /// options: NULL for digests, contents and shards of the whole file. report: may be NULL; filled on failure,
 /// too.
@@ -1036,14 +1033,14 @@ ZT_NODISCARD zt_status zt_verify(const zt_file *file, const zt_verify_options *o
 #define ZT_VERIFY_PADDING 4
 /// Compare whole shards with their digests.
 #define ZT_VERIFY_SHARDS 8
-/// Check digests, and report ZT_ERROR_UNSUPPORTED for each component that has neither a digest nor a CRC-32
-/// that can be checked.
+/// Check digests, and report ZT_ERROR_UNSUPPORTED for each component without a digest or CRC-32 that can be
+/// checked.
 #define ZT_VERIFY_REQUIRE_DIGESTS 16
 
 /// Reports one failure, or with ZT_ERROR_UNSUPPORTED something that could not be checked. component is NULL
-/// if it concerns the whole object; both are NULL for padding and shards. message: valid during the call.
+/// for a whole object; object and component are NULL for padding and shards. message: valid during the call.
 /// Return 0 to go on, anything else to stop.
-/// Calls come from one thread at a time, which need not be the caller's, in any order.
+/// Calls come from one thread at a time, not always the caller's, in any order.
 typedef int32_t (*zt_failure_callback)(void *context,
                                        const zt_object *object,
                                        const zt_component *component,
@@ -1059,8 +1056,8 @@ struct zt_verify_options {
     zt_progress_callback progress; ///< Reports the stored bytes that were checked; may be NULL.
     /// Called for each failure, so that one call lists all of them. NULL: stop at the first.
     zt_failure_callback on_failure;
-    const zt_object *object; ///< Verify only this object of the file; NULL: everything.
-    const zt_component *component; ///< Verify only this component of the file; NULL: everything.
+    const zt_object *object; ///< Verify only this object of the file; else NULL.
+    const zt_component *component; ///< Verify only this component of the file; else NULL.
 };
 
 /// What was verified.
@@ -1093,14 +1090,14 @@ struct zt_verify_report {
 /// path: used during the call only. options: NULL for the defaults. writer: receives the handle, NULL on
 /// failure. End it with zt_write_finish or zt_write_abort.
 /// If path is a symbolic link, its target is replaced or created. Permissions of a replaced file are kept; a
-/// read-only file is ZT_ERROR_IO. If the folder is renamed before the end, zt_write_finish returns
+/// read-only file is ZT_ERROR_IO. If the folder is renamed while you write, zt_write_finish returns
 /// ZT_ERROR_NO_FILE. Processes that have the old file open keep reading the old contents (docs/platforms.md
 /// for Windows).
 /// Returns ZT_ERROR_NO_FILE if the folder does not exist, ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED for options that
 /// the version cannot represent. Spec 1.2 section 4.
 ZT_NODISCARD zt_status zt_write_create(const char *path, const zt_write_options *options, zt_writer **writer);
 
-/// Writes a dense object. Nothing is kept after the call.
+/// Writes a dense object, without attributes (zt_write_object has them). Nothing is kept after the call.
 ///
 /// name, name_length: UTF-8. dtype: not ZT_DTYPE_OTHER. type: ZT_TYPE_NONE, or a known type that belongs to
 /// dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,
@@ -1117,13 +1114,13 @@ ZT_NODISCARD zt_status zt_write_dense(zt_writer *writer, const char *name, size_
 ///
 /// writer: NULL does nothing. summary: may be NULL.
 /// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the
-/// destination is unchanged. The exception is a failure to sync or to clean up after the new file is in
-/// place; its message contains "in place". Spec 1.2 section 4.
+/// destination is unchanged, unless the message contains "in place": then the new file is there, but syncing
+/// or cleaning up failed. Spec 1.2 section 4.
 ZT_NODISCARD zt_status zt_write_finish(zt_writer *writer, zt_write_summary *summary);
 
 /// Ends the writer and leaves the destination as it was. If an append cannot be undone because the disk
-/// fails, zt_open says so and zt_repair undoes it. If the system refuses to truncate the file (Windows, while
-/// it is mapped), extra bytes stay at its end; its old content is intact.
+/// fails, zt_open returns ZT_ERROR_CORRUPT, and zt_repair undoes it. If the system refuses to truncate the
+/// file (Windows, while it is mapped), extra bytes stay at its end; its old content is intact.
 /// writer: NULL does nothing.
 void zt_write_abort(zt_writer *writer);
 
@@ -1151,10 +1148,10 @@ typedef enum zt_spec_value {
 
 /// The values of zt_digest.
 typedef enum zt_digest_value {
-    ZT_DIGEST_DEFAULT = 0, ///< In zt_write_options: CRC-32C, in zTensor 2 XXH3. Elsewhere: the writer's option.
+    ZT_DIGEST_DEFAULT = 0, ///< For a component: zt_write_options.digest. In that: CRC-32C, in zTensor 2 XXH3.
     ZT_DIGEST_NONE = 1, ///< No digest.
     ZT_DIGEST_CRC32C = 2, ///< CRC-32C (Castagnoli): detects accidental damage.
-    ZT_DIGEST_SHA256 = 3, ///< SHA-256: detects intentional changes, too, if the manifest is trusted.
+    ZT_DIGEST_SHA256 = 3, ///< SHA-256: detects intentional changes, too, if nobody can change the manifest.
     ZT_DIGEST_XXH3 = 4, ///< XXH3, 64 bits: detects accidental damage. zTensor 2 only, in place of CRC-32C.
 } zt_digest_value;
 
@@ -1171,7 +1168,7 @@ struct zt_write_options {
     /// none.
     uint64_t large_alignment;
     /// A component of this many bytes or more, before encoding, gets large_alignment; 0: 1 MiB. Streamed
-    /// components of unknown size are large.
+    /// components of unknown size count as large.
     uint64_t large_size;
     int32_t zstd_level; ///< The zstd level, -7 to 22; 0 for 3.
     /// The digest of components that ask for ZT_DIGEST_DEFAULT, and of copied components that have none.
@@ -1186,8 +1183,8 @@ struct zt_write_options {
     /// and by range: 1024 to 2^30; 0: 1 MiB.
     uint64_t frame_size;
     void *context; ///< Passed to progress.
-    /// Reports the bytes of the file so far; total is 0. It must not use this writer. If it stops, the writer
-    /// has failed. NULL: not called.
+    /// Reports the bytes of the file so far; total is 0. It must not use this writer. If it returns other
+    /// than 0, the writer has failed. NULL: not called.
     zt_progress_callback progress;
     const zt_thread_hooks *thread_hooks; ///< Called on threads that the writer starts; NULL: none. Copied.
     /// 1: canonical form of zTensor 2: equal tensors and attributes give equal files. Objects must come in
@@ -1205,10 +1202,10 @@ struct zt_write_options {
 /// Returns ZT_ERROR_STATE if an object is open, else as zt_write_object.
 ZT_NODISCARD zt_status zt_write_begin(zt_writer *writer, const zt_object_desc *desc);
 
-/// Opens a component of the open object; the previous one ends.
+/// Opens a component of the open object. That ends the previous component.
 ///
-/// desc: nothing is kept after the call. With data the component is written whole. Without data its bytes
-/// follow in zt_write_data; if size is not 0, exactly so many must follow.
+/// desc: nothing is kept after the call. With data the component is written whole; without, exactly size
+/// bytes, or any number if size is 0, follow in zt_write_data.
 /// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken, ZT_ERROR_BUFFER_SIZE if
 /// the previous component has another size than announced, else as zt_write_dense.
 ZT_NODISCARD zt_status zt_write_component(zt_writer *writer, const zt_component_desc *desc);
@@ -1217,16 +1214,16 @@ ZT_NODISCARD zt_status zt_write_component(zt_writer *writer, const zt_component_
 /// kept after the call.
 /// Returns ZT_ERROR_STATE if no component is open, ZT_ERROR_BUFFER_SIZE if more bytes come than were
 /// announced or fit the shape, ZT_ERROR_CORRUPT if they break a rule that zt_verify checks, ZT_ERROR_IO.
-/// After a failure other than ZT_ERROR_IO the bytes count as not written.
+/// After a failure other than ZT_ERROR_IO nothing of this call is written, and you may call again.
 ZT_NODISCARD zt_status zt_write_data(zt_writer *writer, const void *data, size_t size);
 
 /// Ends the open object.
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
 /// announced or than its shape needs (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
-/// component that the format needs is missing. After these failures the object stays open. After three others
-/// the writer has failed: ZT_ERROR_IO; ZT_ERROR_CORRUPT if the components of a sparse or quantized object do
-/// not fit each other; ZT_ERROR_UNSUPPORTED if, in canonical form, the streamed bytes equal those of an
-/// earlier component.
+/// component that the format needs is missing. After these failures the object stays open. After the
+/// following ones the writer has failed: ZT_ERROR_IO; ZT_ERROR_CORRUPT if the components of a sparse or
+/// quantized object do not fit each other; ZT_ERROR_UNSUPPORTED if, in canonical form, the streamed bytes
+/// equal those of an earlier component.
 ZT_NODISCARD zt_status zt_write_end(zt_writer *writer);
 
 /// A component to write.
@@ -1299,20 +1296,20 @@ struct zt_copy_options {
     size_t name_length; ///< Bytes of the name; 0 if it is NUL-ended.
     zt_encoding encoding; ///< The encoding; 0 keeps the encoding of each component.
     zt_digest digest; ///< The digest; 0 for the kind that each component has, or the writer's option if it has none.
-    zt_dtype dtype; ///< Converts floats, also of 8 bits or quantized, to dense f64, f32, f16 or bf16; 0 to keep them.
+    zt_dtype dtype; ///< Converts floats, also f8 and quantized ones, to dense f64, f32, f16 or bf16; 0 keeps them.
     /// Quantizes dense floats to the blocks that ggml's C makes: ZT_TYPE_GGUF_Q8_0, Q4_0, Q4_1, Q5_0, Q5_1,
     /// IQ4_NL, MXFP4, TQ1_0 or TQ2_0. ZT_TYPE_NONE to keep them. Not together with dtype.
     zt_type type;
 };
 
 /// Copies an object of an open file of any container. Stored bytes are copied with their digests and
-/// attributes if the options and the version allow it. Else they are decoded and encoded again, part by part.
+/// attributes if the options and the version allow it. Else they are decoded and encoded again, in pieces.
 ///
 /// options: NULL for a copy under the same name. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". Tied weights share their bytes in the copy, too.
 /// The object is checked first (the rules of zt_verify, digests, checksums) and copied then, so its bytes are
-/// read twice. If it is refused, the writer is unchanged. zt_write_options.allow_damaged copies it although
-/// it is damaged.
+/// read twice. If the check fails, nothing is written, and the writer goes on. zt_write_options.allow_damaged
+/// copies damaged bytes.
 /// Returns ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the object is damaged; ZT_ERROR_UNSUPPORTED if the
 /// version cannot represent it, its name is not UTF-8, or it has an unknown type of GGUF or big-endian
 /// blocks. ZT_ERROR_LIMIT if options.dtype or type cannot hold a number,
@@ -1328,8 +1325,8 @@ typedef enum zt_attribute_kind_value {
     ZT_ATTRIBUTE_KIND_F64 = 4, ///< f64, also infinity and NaN; dtype.
     ZT_ATTRIBUTE_KIND_STRING = 5, ///< data: UTF-8 of size bytes, NUL-ended if size is 0.
     ZT_ATTRIBUTE_KIND_BYTES = 6, ///< data: size bytes.
-    /// data: JSON text of size bytes, NUL-ended if size is 0; at most 64 levels. The extra forms of
-    /// zt_value_to_json are understood. Numbers with a fraction or exponent become floats, others integers.
+    /// data: JSON text of size bytes, NUL-ended if size is 0; at most 64 levels. Forms such as
+    /// {"$bytes":...}: see zt_value_to_json. Numbers with a fraction or exponent become floats.
     ZT_ATTRIBUTE_KIND_JSON = 7,
     ZT_ATTRIBUTE_KIND_NUMBERS = 8, ///< An array. data: count elements of dtype, of any alignment.
     /// An array. data: count pointers to UTF-8 texts of lengths[i] bytes, NUL-ended if lengths is NULL.
@@ -1372,23 +1369,23 @@ struct zt_attribute {
 ///
 /// object, object_length: NULL for the file; else the name of the open object (zt_write_begin) or, after
 /// zt_write_append, of an object that the file had before. An object of zt_write_dense is never open: for
-/// attributes use zt_write_object. key: UTF-8. Returns ZT_ERROR_STATE if the writer has failed, or if object
-/// is given and another one is open or this writer has ended it; ZT_ERROR_NOT_FOUND if the object does not
-/// exist; ZT_ERROR_UNSUPPORTED if the version cannot represent the attribute.
+/// attributes use zt_write_object. key: UTF-8. Returns ZT_ERROR_STATE if the writer has failed, or if this
+/// writer wrote object and it is not open now; ZT_ERROR_NOT_FOUND if the object does not exist;
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent the attribute.
 ZT_NODISCARD zt_status zt_write_attribute(zt_writer *writer, const char *object, size_t object_length,
     const char *key, const zt_attribute *attribute);
 
 /// Begins to add objects to a 1.1, 1.2 or 2 file, in place. Existing objects can be changed, too
 /// (zt_write_remove, zt_write_rename, zt_write_attribute).
 ///
-/// The old content stays valid until zt_write_finish. After a crash the file is either new, or zt_open
+/// The old content stays valid until zt_write_finish. After a crash, the file is either complete, or zt_open
 /// reports an interrupted append and zt_repair restores the old file. In a 1.1 or 1.2 file new objects follow
 /// the rules of 1.2. The version of a 1.1 file becomes 1.2.0 if a new object uses what 1.1 lacks, and every
 /// old object is valid in 1.2 (docs/versions.md).
 /// The writer locks the file until it ends; a second writer is ZT_ERROR_BUSY, readers are not stopped. Forked
 /// children share the lock. On file systems without locks the library compares the file's identity, size and
-/// time before writing, but two appends that begin at the same moment can both go on. zt_write_finish is
-/// ZT_ERROR_IO if the file was removed or replaced.
+/// time before it writes; there two appends that begin at the same moment can damage the file.
+/// zt_write_finish is ZT_ERROR_IO if the file was removed or replaced.
 /// path, options, writer: as for zt_write_create. Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a
 /// 0.1 or 1.0 file, ZT_ERROR_BUSY.
 ZT_NODISCARD zt_status zt_write_append(const char *path, const zt_write_options *options, zt_writer **writer);

@@ -31,12 +31,12 @@ pub extern "C" fn zt_abi_version() -> u32 {
     ZT_ABI_VERSION
 }
 
-/// The calling thread's last failure in one line: path, object, component, offset, rule, the numbers that
-/// disagree.
+/// The calling thread's last failure in one line: path, object, component, offset, rule, the expected and
+/// found numbers.
 ///
 /// Returns "no error" before the first failure. The string is UTF-8, with names from the file escaped. It is
-/// valid until the same thread's next failing call. Successful calls leave it unchanged, except that
-/// zt_load_next sets it if it reports a failure.
+/// valid until the same thread's next failing call. Read it only after a failure. zt_load_next also sets it
+/// if it returns ZT_OK but reports a failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_last_error() -> *const c_char {
     message()
@@ -49,8 +49,8 @@ pub extern "C" fn zt_last_os_error() -> i32 {
     detail().os_error
 }
 
-/// Returns the short name of the format rule that the file broke in the calling thread's last failure, such
-/// as "range-manifest"; "" if no rule was broken. Names never change their meaning.
+/// Returns the short name of the broken rule, such as "range-manifest", if the calling thread's last failure
+/// is a broken rule of a format; else "". Names never change their meaning.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_last_error_rule() -> *const c_char {
     detail().rule.as_ptr()

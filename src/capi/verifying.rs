@@ -25,14 +25,14 @@ pub const ZT_VERIFY_PADDING: u32 = 4;
 /// Compare whole shards with their digests.
 pub const ZT_VERIFY_SHARDS: u32 = 8;
 
-/// Check digests, and report ZT_ERROR_UNSUPPORTED for each component that has neither a digest nor a CRC-32
-/// that can be checked.
+/// Check digests, and report ZT_ERROR_UNSUPPORTED for each component without a digest or CRC-32 that can be
+/// checked.
 pub const ZT_VERIFY_REQUIRE_DIGESTS: u32 = 16;
 
 /// Reports one failure, or with ZT_ERROR_UNSUPPORTED something that could not be checked. component is NULL
-/// if it concerns the whole object; both are NULL for padding and shards. message: valid during the call.
+/// for a whole object; object and component are NULL for padding and shards. message: valid during the call.
 /// Return 0 to go on, anything else to stop.
-/// Calls come from one thread at a time, which need not be the caller's, in any order.
+/// Calls come from one thread at a time, not always the caller's, in any order.
 pub type zt_failure_callback = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -59,9 +59,9 @@ pub struct zt_verify_options {
     pub progress: zt_progress_callback,
     /// Called for each failure, so that one call lists all of them. NULL: stop at the first.
     pub on_failure: zt_failure_callback,
-    /// Verify only this object of the file; NULL: everything.
+    /// Verify only this object of the file; else NULL.
     pub object: *const zt_object,
-    /// Verify only this component of the file; NULL: everything.
+    /// Verify only this component of the file; else NULL.
     pub component: *const zt_component,
 }
 
@@ -103,7 +103,7 @@ sized_struct!(zt_verify_report:
 );
 
 /// Verifies a file, an object or a component: digests, decoding, sizes, sparse and quantized structure, bool
-/// bytes. After ZT_OK no read finds the contents damaged.
+/// bytes. After ZT_OK no read fails because of the contents. Changed raw bytes are found only by digests.
 ///
 /// options: NULL for digests, contents and shards of the whole file. report: may be NULL; filled on failure,
 /// too.

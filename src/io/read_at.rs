@@ -20,7 +20,7 @@ pub fn size_and_time(file: &File) -> Result<(u64, i64)> {
     match stat.kind {
         Kind::Regular => Ok((stat.size, stat.modified)),
         Kind::BlockDevice => Ok((seek_end(file)?, stat.modified)),
-        Kind::Folder => Err(fail!(Io, "it is a folder")),
+        Kind::Folder => Err(fail!(Io, "it is a folder, which only zt_open_model opens")),
         Kind::Other => {
             Err(fail!(Io, "it is a FIFO, a socket or a character device, which cannot be read at an offset"))
         }

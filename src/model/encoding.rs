@@ -75,7 +75,7 @@ encodings! {
     Raw = 1, c"raw";
     /// Zstandard frames (RFC 8878).
     Zstd = 2, c"zstd", CodecRow { corrupt: Rule::ZstdCorrupt, length: Rule::ZstdLength, is_written: true };
-    /// Deflate (RFC 1951), as archives have it. Read only.
+    /// Deflate (RFC 1951), in npz files. Read only.
     Deflate = 4, c"deflate", CodecRow { corrupt: Rule::DeflateCorrupt, length: Rule::DeflateLength, is_written: false };
     /// Zstandard frames and their table: what ZT_ENCODING_ZSTD writes into a file of zTensor 2.
     ZstdSeekable = 5, c"zt.zstd-seekable/1", CodecRow { corrupt: Rule::ZstdCorrupt, length: Rule::ZstdLength, is_written: false };

@@ -150,9 +150,10 @@ impl Object<'_> {
     pub fn read_slice(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<()> {
         if !self.format().is_array() {
             let format = self.format_name();
-            return Err(
-                self.wrap(fail!(Unsupported, "its format is {format:?}; only dense objects can be sliced"))
-            );
+            return Err(self.wrap(fail!(
+                Unsupported,
+                "its format is {format:?}; without a conversion only dense objects can be sliced"
+            )));
         }
         let data = self.required("data")?;
         data.read_slab(slab, dst)

@@ -138,8 +138,11 @@ fn the_readme_names_each_platform_under_how_it_was_tested() {
             .and_then(|rest| rest.split(to).next())
             .unwrap_or_else(|| panic!("{from}"))
     };
-    let (run, emulated, compiled) =
-        (said("Also run: ", ". "), said("Emulated: ", ". Only"), said("Only compiled: ", " ("));
+    let (run, emulated, compiled) = (
+        said("Tests also run on ", ", and"),
+        said("emulated on ", ". macOS"),
+        said("(wine). ", " are only compiled"),
+    );
     for line in list.lines().filter(|line| !line.starts_with('#')) {
         let mut fields = line.split('\t');
         let (name, _, how) = (fields.next().unwrap(), fields.next().unwrap(), fields.next().unwrap());

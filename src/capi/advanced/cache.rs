@@ -23,7 +23,7 @@ pub struct zt_cache {
     verify: bool,
 }
 
-/// Which slice is evicted when a slot is needed.
+/// Which slice a cache removes when it needs a slot (ztensor_advanced.h).
 pub type zt_cache_policy = i32;
 
 /// The values of zt_cache_policy.

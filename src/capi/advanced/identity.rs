@@ -79,7 +79,7 @@ unsafe fn fill(identity: *mut zt_identity, find: impl FnOnce() -> Result<Identit
 }
 
 /// The file's mode, never ZT_MODE_AUTO: you get the mode that AUTO chose. ZT_MODE_MAP for a file in memory;
-/// ZT_MODE_READ for a zt_source, and for a model whose files do not all have one mode.
+/// ZT_MODE_READ for a zt_source, and for a model whose files have different modes.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_mode(file: Option<&zt_file>) -> zt_mode {
     file.map_or(0, |f| options::mode_number(f.file().mode()))

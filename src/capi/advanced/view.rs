@@ -60,7 +60,7 @@ impl zt_array {
 pub struct zt_tensor {
     /// sizeof(zt_tensor)
     pub struct_size: usize,
-    /// The elements, row-major, in the host's byte order. Not NULL. Aligned for its elements.
+    /// The elements, row-major, in the host's byte order. Not NULL. Always aligned.
     pub data: *const c_void,
     /// Bytes at data.
     pub size: usize,
@@ -179,10 +179,10 @@ unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
     }
 }
 
-/// Finds a dense tensor by name and gives its bytes: borrowed where zt_component_ptr works, else decoded once
-/// into memory that the file keeps.
+/// Finds a dense tensor by name and gives its bytes: borrowed if zt_component_ptr works, else decoded once
+/// into memory that the file keeps until it is closed.
 ///
-/// name: as for zt_object_find. view: filled on success.
+/// name: NUL-ended, as for zt_object_find. view: filled on success.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), or what
 /// zt_component_read returns. Spec 1.2 section 3.
 #[unsafe(no_mangle)]

@@ -42,7 +42,7 @@ pub enum zt_value_kind_value {
 
 #[cold]
 fn not_a(kind: &str) -> Error {
-    fail!(InvalidArgument, "the value is not of the kind {kind}, or does not fit")
+    fail!(InvalidArgument, "the value is not {kind}")
 }
 
 /// The kind of a value.
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn zt_value_get_bool(
         // SAFETY: value is NULL or a value of an open file.
         match unsafe { required(value)? }.kind() {
             Kind::Bool(truth) => out.write(i32::from(truth)),
-            _ => return Err(not_a("bool")),
+            _ => return Err(not_a("a bool")),
         };
         Ok(())
     })
@@ -90,7 +90,9 @@ pub unsafe extern "C" fn zt_value_get_i64(
     guard(|| {
         let out = arg::required(out, "out")?;
         // SAFETY: value is NULL or a value of an open file.
-        out.write(unsafe { required(value)? }.as_i64().ok_or_else(|| not_a("int64_t"))?);
+        out.write(
+            unsafe { required(value)? }.as_i64().ok_or_else(|| not_a("an integer that int64_t holds"))?,
+        );
         Ok(())
     })
 }
@@ -104,12 +106,14 @@ pub unsafe extern "C" fn zt_value_get_u64(
     guard(|| {
         let out = arg::required(out, "out")?;
         // SAFETY: value is NULL or a value of an open file.
-        out.write(unsafe { required(value)? }.as_u64().ok_or_else(|| not_a("uint64_t"))?);
+        out.write(
+            unsafe { required(value)? }.as_u64().ok_or_else(|| not_a("an integer that uint64_t holds"))?,
+        );
         Ok(())
     })
 }
 
-/// Gives a float, or an integer rounded to one.
+/// Gives a float; an integer becomes the nearest double.
 #[unsafe(no_mangle)]
 #[allow(clippy::cast_precision_loss, reason = "said in the doc")]
 pub unsafe extern "C" fn zt_value_get_f64(
@@ -124,7 +128,7 @@ pub unsafe extern "C" fn zt_value_get_f64(
             Kind::Unsigned(v) => out.write(v as f64),
             // With 128 bits, it is only rounded once.
             Kind::Negative(n) => out.write(-(u128::from(n).saturating_add(1) as f64)),
-            _ => return Err(not_a("number")),
+            _ => return Err(not_a("a number")),
         };
         Ok(())
     })
@@ -141,7 +145,7 @@ pub unsafe extern "C" fn zt_value_get_string(
     guard(|| {
         let out = arg::required(text, "text")?;
         // SAFETY: value is NULL or a value of an open file.
-        let Kind::Text(text) = unsafe { required(value)? }.kind() else { return Err(not_a("string")) };
+        let Kind::Text(text) = unsafe { required(value)? }.kind() else { return Err(not_a("a string")) };
         out.write(text.as_c_bytes().as_ptr().cast());
         if let Some(length) = length {
             length.write(text.as_bytes().len());
@@ -160,7 +164,9 @@ pub unsafe extern "C" fn zt_value_get_bytes(
     guard(|| {
         let out = arg::required(bytes, "bytes")?;
         // SAFETY: value is NULL or a value of an open file.
-        let Kind::Bytes(bytes) = unsafe { required(value)? }.kind() else { return Err(not_a("byte string")) };
+        let Kind::Bytes(bytes) = unsafe { required(value)? }.kind() else {
+            return Err(not_a("a byte string"));
+        };
         out.write(bytes.as_ptr().cast());
         if let Some(size) = size {
             size.write(bytes.len());
@@ -172,7 +178,8 @@ pub unsafe extern "C" fn zt_value_get_bytes(
 /// Reads an array of numbers at once, or one number, without rounding.
 ///
 /// dtype: of the elements at dst. BOOL accepts bools. An integer dtype accepts integers in its range. A float
-/// dtype accepts numbers that it holds exactly; F32 refuses 0.1. The one of zt_value_dtype accepts all.
+/// dtype accepts numbers that it holds exactly: F32 refuses 0.1. zt_value_dtype gives one that accepts every
+/// element.
 /// dst: receives zt_value_count elements (1 for a number or bool), of any alignment. Unchanged on failure.
 /// count: elements that fit at dst.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an element does not fit;
@@ -195,7 +202,7 @@ pub unsafe extern "C" fn zt_value_read_numbers(
                 return Err(fail!(BufferSize, "the value is a number, but count is 0"));
             }
             Kind::Bool(_) | Kind::Unsigned(_) | Kind::Negative(_) | Kind::Float(_) => 1,
-            _ => return Err(not_a("number or array of numbers")),
+            _ => return Err(not_a("a number or an array of numbers")),
         };
         // The product does not overflow, because the items fit in memory.
         // SAFETY: dst has space for count elements.
@@ -257,7 +264,7 @@ fn bytes_with_nul(value: Value<'_>) -> Option<(*const u8, usize)> {
 /// As for [`required`].
 unsafe fn array_that_fits<'a>(value: *const zt_value, count: usize) -> Result<Array<'a>> {
     // SAFETY: the caller ensures this.
-    let Kind::Array(items) = unsafe { required(value)? }.kind() else { return Err(not_a("array")) };
+    let Kind::Array(items) = unsafe { required(value)? }.kind() else { return Err(not_a("an array")) };
     match items.len() <= count {
         true => Ok(items),
         false => Err(fail!(BufferSize, "the array has {} elements, but count is {count}", items.len())),
@@ -273,7 +280,7 @@ pub unsafe extern "C" fn zt_value_get_tag(
     guard(|| {
         let out = arg::required(out, "out")?;
         // SAFETY: value is NULL or a value of an open file.
-        let Kind::Tag(tag, _) = unsafe { required(value)? }.kind() else { return Err(not_a("tag")) };
+        let Kind::Tag(tag, _) = unsafe { required(value)? }.kind() else { return Err(not_a("a tag")) };
         out.write(tag);
         Ok(())
     })
@@ -312,7 +319,7 @@ pub unsafe extern "C" fn zt_value_key_at(value: *const zt_value, index: usize) -
     address(pairs.and_then(|p| p.get(index)).map(|(k, _)| k))
 }
 
-/// The value of a text key in a map, by linear search; NULL if absent.
+/// The value of a text key in a map, by linear search (slow for large maps); NULL if absent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_find(value: *const zt_value, key: *const c_char) -> *const zt_value {
     // SAFETY: value is NULL or a value of an open file.
@@ -324,9 +331,9 @@ pub unsafe extern "C" fn zt_value_find(value: *const zt_value, key: *const c_cha
     })
 }
 
-/// Writes a value as compact JSON. What JSON lacks becomes {"$bytes":"hex"}, {"$float":"nan"} (or "inf",
-/// "-inf"), {"$tag":[number,value]}, {"$undefined":true}, {"$simple":number} and, for keys that are not text,
-/// {"$map":[[key,value],...]}. Integers are written in full, also above 2^53.
+/// Writes a value as compact JSON. Values that JSON does not have become {"$bytes":"hex"}, {"$float":"nan"}
+/// (or "inf", "-inf"), {"$tag":[number,value]}, {"$undefined":true}, {"$simple":number} and, for keys that
+/// are not text, {"$map":[[key,value],...]}. Integers are written in full, also above 2^53.
 ///
 /// buf, size: receives the text and a NUL. If size is too small, buf gets the beginning of the text and a
 /// NUL, and the call returns ZT_ERROR_BUFFER_SIZE. (NULL, 0) only asks for the size and returns ZT_OK.

@@ -73,7 +73,7 @@ pub extern "C" fn zt_component_encoding(component: Option<&zt_component>) -> zt_
 }
 
 /// Decoded bytes: the memory that zt_component_read needs. ZT_UNKNOWN_SIZE if the file does not declare it
-/// (some compressed components before 1.2, unknown encodings) and zt_component_measure has not been called.
+/// (some compressed components before 1.2, unknown encodings); see zt_component_measure.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_size(component: Option<&zt_component>) -> u64 {
     let Some(component) = component else { return 0 };
@@ -110,8 +110,8 @@ pub extern "C" fn zt_component_measure(
     })
 }
 
-/// The digest as in the file, "sha256:8f4a..."; NULL if absent. It covers the stored bytes, in zTensor
-/// 2 the decoded ones.
+/// The digest as in the file, "sha256:8f4a..." or "crc32c:0x449BD6A9"; NULL if absent. In zTensor 2 it covers
+/// the decoded bytes, else the stored bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_digest(component: Option<&zt_component>) -> *const c_char {
     component.map_or(null(), |c| c.optional(c.rare().digest))
@@ -135,8 +135,8 @@ pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
 /// ptr: receives a pointer, not NULL even for 0 bytes. In a .zt file that was opened by path it is 64-byte
 /// aligned. size: receives the bytes; may be NULL.
 /// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, not aligned for its
-/// elements, or if the file is not in memory. Then use zt_component_read. ZT_ERROR_UNSUPPORTED for an unknown
-/// dtype or encoding. Spec 1.2 section 3.
+/// elements, or in a file that is neither mapped nor in memory. Then use zt_component_read.
+/// ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_ptr(
     component: Option<&zt_component>,
@@ -157,8 +157,8 @@ pub extern "C" fn zt_component_ptr(
 
 /// Reads the component's decoded bytes into the caller's memory, in the host's byte order.
 ///
-/// dst, dst_size: memory for zt_component_size bytes, of any alignment; less is ZT_ERROR_BUFFER_SIZE, bytes
-/// beyond stay unchanged. On failure the content of dst is undefined.
+/// dst, dst_size: memory for at least zt_component_size bytes, of any alignment; a smaller dst_size is
+/// ZT_ERROR_BUFFER_SIZE. The rest of dst stays unchanged. On failure the content of dst is undefined.
 /// Does not check digests: see zt_verify, zt_read_options.verify and zt_open_options.verify.
 /// Returns ZT_ERROR_CORRUPT (compressed bytes are damaged or have another size than declared),
 /// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO.
@@ -192,8 +192,8 @@ pub unsafe extern "C" fn zt_component_read_stored(
     })
 }
 
-/// Reads size decoded bytes from offset on. If zstd frames declare their sizes, only the frames that the
-/// range touches are decoded.
+/// Reads size decoded bytes from offset on. Of zstd data only the frames that the range touches are decoded,
+/// if the frames declare their sizes.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range exceeds zt_component_size, ZT_ERROR_UNSUPPORTED for zstd
 /// frames that do not declare their size and have a window above 128 MiB, else as zt_component_read.
 #[unsafe(no_mangle)]

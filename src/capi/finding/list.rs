@@ -19,8 +19,8 @@ use std::ffi::{c_char, CStr};
 use std::mem::MaybeUninit;
 use std::ptr::{copy_nonoverlapping, null};
 
-/// Metadata of an object. offset, stored_size, size, dtype, type and encoding are the component's; they are 0
-/// if component is NULL.
+/// Metadata of an object. offset, stored_size, size, dtype, type and encoding describe component; they are 0
+/// if it is NULL.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_object_info {
@@ -70,8 +70,8 @@ sized_struct!(zt_object_info:
 /// Fills a struct for each of many objects, in file order. The fastest way to list a file: it allocates and
 /// decodes nothing.
 ///
-/// first: the first object; if it is beyond the last one, nothing is filled. infos, count: an array; set
-/// struct_size of the first struct only. filled: receives the number of filled structs.
+/// first: the first object; beyond the last one the call fills nothing and returns ZT_OK. infos, count: an
+/// array; set struct_size of the first struct only. filled: receives the number of filled structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_list(
     file: Option<&zt_file>,

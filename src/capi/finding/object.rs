@@ -29,9 +29,9 @@ impl zt_object {
     }
 }
 
-/// The name exactly as in the file, and a NUL. UTF-8, but GGUF and PyTorch files may have other bytes. It may
-/// contain a NUL: zt_object_info has the length.
-/// If a PyTorch or npz file has several objects of one name, all but the first get a mark: "a.b#2", "a.b#3".
+/// The name as in the file, and a NUL. UTF-8, but GGUF and PyTorch files may have other bytes. It may contain
+/// a NUL: zt_object_info has the length. If a PyTorch or npz file has several objects "a.b", the later ones
+/// are called "a.b#2", "a.b#3".
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_name(object: Option<&zt_object>) -> *const c_char {
     object.and_then(|o| o.entry().map(|e| o.text(e.name))).unwrap_or(null())
@@ -49,8 +49,8 @@ pub extern "C" fn zt_object_shape(object: Option<&zt_object>) -> *const u64 {
     object.and_then(|o| o.object().ok()).map_or(null(), |o| o.shape().as_ptr())
 }
 
-/// Product of the dimensions; 1 for a scalar, UINT64_MAX if it exceeds 64 bits (sparse and unknown formats
-/// only).
+/// Product of the dimensions; 1 for a scalar. UINT64_MAX if it exceeds 64 bits (only sparse and unknown
+/// formats).
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_element_count(object: Option<&zt_object>) -> u64 {
     object.and_then(|o| o.object().ok()).map_or(0, |o| o.element_count().unwrap_or(u64::MAX))
@@ -120,17 +120,17 @@ fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_componen
 
 /// Reads all numbers of an object as elements of another dtype, row-major.
 ///
-/// dtype: the target. dst, dst_size: memory for the bytes that zt_object_size_as gives; less is
-/// ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. Memory after them stays unchanged.
-/// On failure the content of dst is undefined.
-/// Each number is rounded once, to the nearest value of dtype, ties to even. Integers, too: 1.5 becomes 2.
-/// Float types keep infinity and NaN. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex element
-/// becomes two numbers. Sparse objects are filled with zeros. Block types of GGUF are first decoded to f32 by
-/// ggml's scalar formula. Groups of zTensor 2 (the formats zt.quant_group/1 and zt.mx/1) are first decoded to
-/// the f32 that docs/formats.md defines. For blocks and groups dtype must be a float type.
-/// Returns ZT_ERROR_LIMIT if a finite number would become infinite or, with an integer type, if a number is
-/// infinite, NaN or out of its range; the message gives the count. To accept such loss, use zt_read_batch
-/// with zt_read_request.lossy. Otherwise what zt_object_size_as and zt_component_read return.
+/// dtype: the target. dst, dst_size: memory for at least the bytes that zt_object_size_as gives; a smaller
+/// dst_size is ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. The rest of dst stays
+/// unchanged. On failure the content of dst is undefined.
+/// Each number is rounded once, to the nearest value of dtype, ties to even. Integers, too: 1.5 and 2.5
+/// become 2. Float types keep infinity and NaN. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex
+/// element becomes two numbers. Elements that a sparse object does not have are 0. Blocks of GGUF are first
+/// decoded to f32 by ggml's scalar formula, quantized weights as docs/quantised.md and docs/formats.md
+/// define; for both dtype must be a float type. Returns ZT_ERROR_LIMIT if a finite number is too large for a
+/// float type, or a number is infinite, NaN or out of range for an integer type; the message gives the count.
+/// To accept such loss, use zt_read_batch with zt_read_request.lossy. Otherwise what zt_object_size_as and
+/// zt_component_read return.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_read_as(
     object: Option<&zt_object>,
@@ -168,14 +168,14 @@ pub extern "C" fn zt_object_size_as(
     })
 }
 
-/// Reads a slice of a dense object: in dimension i count[i] elements from start[i] on, step[i] apart. Only
-/// these bytes are read, as far as the encoding allows.
+/// Reads a slice of a dense object: in dimension i the count[i] elements start[i], start[i] + step[i], and so
+/// on. Only these bytes are read if the encoding allows it.
 ///
 /// start, count: rank numbers each; NULL only for a scalar. step: likewise; NULL for 1 in every dimension, 0
 /// is invalid. dst, dst_size: receives the elements row-major without gaps, in the host's byte order; too
 /// little is ZT_ERROR_BUFFER_SIZE.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the slice exceeds the shape, ZT_ERROR_UNSUPPORTED if the object is
-/// not dense, else as zt_component_read.
+/// not dense (zt_read_batch reads slices of the numbers of any object), else as zt_component_read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_read_slice(
     object: Option<&zt_object>,

@@ -22,11 +22,11 @@ pub use crate::capi::handle_table::zt_file;
 ///
 /// path: used during the call only. options: NULL for the defaults. file: receives the handle, NULL on
 /// failure. End it with zt_close.
-/// Time and memory are proportional to the manifest. Tensor bytes are read only if options.verify is set.
-/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO, ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT,
-/// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped), ZT_ERROR_BUSY (the file keeps
-/// changing, or an append is in progress), and with options.verify ZT_ERROR_DIGEST_MISMATCH. If an append was
-/// interrupted, ZT_ERROR_CORRUPT: zt_repair restores the file. Spec 1.2 section 5.
+/// Time and memory grow with the manifest, not with the tensors. Tensor bytes are read only if options.verify
+/// is set. Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO, ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_CORRUPT,
+/// ZT_ERROR_LIMIT, ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped), ZT_ERROR_BUSY
+/// (a writer is changing the file at this moment), and with options.verify ZT_ERROR_DIGEST_MISMATCH. If an
+/// append was interrupted, ZT_ERROR_CORRUPT: zt_repair restores the file. Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open(
     path: *const c_char,
@@ -175,9 +175,9 @@ impl AsRef<[u8]> for Borrowed {
 
 /// Opens a file that is in memory.
 ///
-/// data, size: not copied; must stay valid and unchanged until the last zt_close. A borrowed pointer is data
-/// plus the tensor's offset. If it is not aligned for the elements, zt_component_ptr returns
-/// ZT_ERROR_NOT_MAPPABLE, and zt_tensor_find copies.
+/// data, size: not copied; must stay valid and unchanged until the file is closed. Borrowed pointers point
+/// into data. If it is not aligned for the elements, zt_component_ptr returns ZT_ERROR_NOT_MAPPABLE, and
+/// zt_tensor_find copies.
 /// options: mode and advice are ignored. file, statuses: as for zt_open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_memory(
@@ -205,8 +205,7 @@ pub unsafe extern "C" fn zt_retain(file: *mut zt_file) -> *mut zt_file {
     file
 }
 
-/// Releases a reference; NULL is ignored. The last one closes the file and ends everything borrowed from it.
-/// Buffers of zt_component_load hold their own reference.
+/// Closes the file, as soon as no buffer, cache or load uses it, and ends everything borrowed from it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
     if !file.is_null() {
@@ -341,15 +340,14 @@ pub enum zt_shards_value {
 
 /// Opens a model of one or many files as one file.
 ///
-/// path: a file of the model, its index, or its folder (docs/models.md). An index (JSON with "weight_map")
-/// opens the files that it names. If an index beside a file names this file, the whole index is opened. A
-/// numbered file (x-00001-of-00005.gguf) opens the others. A zTensor 2 file opens its shards as
-/// options.shards says. If path is a symbolic link, the other files are looked for beside the link, then
-/// beside its target.
+/// path: a file of the model, its index, or its folder (docs/models.md). An index (JSON with "weight_map"),
+/// or a file that an index beside it names, opens all files of the index. A numbered file
+/// (x-00001-of-00005.gguf) opens all. Of a zTensor 2 file options.shards opens the shards. If path is a
+/// symbolic link, the other files are looked for beside the link, then beside its target.
 /// options: as for zt_open; max_objects and max_memory limit all files together. file: as for zt_open.
 /// Returns what zt_open returns for each file. ZT_ERROR_NO_FILE if files are missing, which the message
-/// names, or a folder has no model. ZT_ERROR_CORRUPT if two tensors have one name, the index names a wrong
-/// file or leads out of its folder, or the files do not agree on how many there are.
+/// names, or a folder has no model. ZT_ERROR_CORRUPT if two tensors have one name, or the files state
+/// different numbers of files; also if the index names a wrong file, or one outside of its folder.
 /// ZT_ERROR_INVALID_ARGUMENT if a folder holds several models; the message lists them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_model(
@@ -398,7 +396,7 @@ pub extern "C" fn zt_part_count(file: Option<&zt_file>) -> usize {
 pub struct zt_part_info {
     /// sizeof(zt_part_info)
     pub struct_size: usize,
-    /// The path that the part was opened by, or where a shard is looked for; NULL if it has none.
+    /// The path of the part, or the path where a missing shard is expected; NULL if it has none.
     pub path: *const c_char,
     /// Bytes of the part; 0 for a shard that is not open.
     pub size: u64,

@@ -23,8 +23,8 @@ pub struct zt_open_options {
     /// 1: also check every digest, including those of whole shards. 0: check the structure.
     pub verify: u32,
     /// 1: reject unknown dtypes, encodings and formats, malformed digests and versions, and 1.2 sparse
-    /// indices other than u64. Reads and verification then also reject bool bytes other than 0 and 1 and
-    /// nonzero padding. 0: accept all of these.
+    /// indices other than u64. Reading and verifying then reject nonzero padding and bool bytes other than 0
+    /// and 1, too. 0: accept all of these.
     pub strict: u32,
     /// A hint for the whole file; the system may ignore it.
     pub advice: zt_advice,
@@ -35,14 +35,14 @@ pub struct zt_open_options {
     pub max_decoded_size: u64,
     /// Largest number of objects; 0: 2^24.
     pub max_objects: u64,
-    /// Threads for one large component in calls that take no options, such as zt_component_read. 1: the
-    /// caller's thread only. 0: the library chooses, at most 4.
+    /// Threads for one large component in calls without an options argument, such as zt_component_read. 1:
+    /// the caller's thread only. 0: the library chooses, at most 4.
     pub threads: u32,
     /// Containers that may be opened: a set of 1u << ZT_CONTAINER_...; 0: all. Others are
     /// ZT_ERROR_UNSUPPORTED.
     pub containers: u32,
     /// Largest memory in bytes for manifests, tables, names and attributes, checked before it is allocated.
-    /// 0: the larger of 256 MiB and 16 times the largest manifest.
+    /// 0: the larger of 256 MiB and 16 times the model's largest manifest.
     pub max_memory: u64,
     /// Passed to progress.
     pub context: *mut c_void,
@@ -64,7 +64,9 @@ pub struct zt_open_options {
     pub include_unlisted: u32,
     /// 1: accept bytes behind the content of a safetensors, npz or PyTorch file.
     pub allow_trailing: u32,
-    /// 1: show each quantized weight of a checkpoint as one object (docs/quantised.md).
+    /// 1: join the tensors of a quantized weight (GPTQ, AWQ, fp8, ...; docs/quantised.md) to one object with
+    /// its name and shape; zt_object_read_as reads its numbers. Most tools need config.json beside the model.
+    /// 0: list packed integers and scales as separate tensors.
     pub combine_quantized: u32,
     /// Must be 0.
     pub reserved: u32,
@@ -163,18 +165,18 @@ pub type zt_mode = i32;
 /// The values of zt_mode.
 #[repr(C)]
 pub enum zt_mode_value {
-    /// Map the file; bytes can be borrowed. If another program truncates the file, touching a lost page
+    /// Map the file; bytes can be borrowed. If another program truncates the file, touching the lost part
     /// raises SIGBUS. If it writes to the file, the bytes change and no call detects it.
     ZT_MODE_MAP = 0,
     /// Read the file, never map it. A read returns ZT_ERROR_IO if the file was truncated, or if its size or
     /// modification time changed. A .zt file that only grew by an append stays readable.
     ZT_MODE_READ = 1,
-    /// ZT_MODE_MAP, but ZT_MODE_READ if the file is on a network or user-space file system, if the system
-    /// refuses the mapping, or if the address space is too small. zt_file_mode tells which.
+    /// ZT_MODE_READ on a network or user-space file system, if the system refuses to map the file, or if the
+    /// address space is too small; else ZT_MODE_MAP. zt_file_mode returns the choice.
     ZT_MODE_AUTO = 2,
     /// ZT_MODE_MAP, but the caller may write to borrowed bytes after casting away const. Pages that are
     /// written become private copies of this handle; the file does not change. Borrowed pointers show the
-    /// changes. Calls that copy or check (reads, verification, zt_write_copy) see the file's bytes.
+    /// changes. Calls that copy or check (reads, zt_verify, zt_write_copy) use the file's bytes.
     ZT_MODE_PRIVATE = 3,
 }
 

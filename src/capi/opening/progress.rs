@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Reports progress: done of total bytes. Return 0 to go on, anything else to stop the call with
 /// ZT_ERROR_CANCELLED.
-/// Calls come from one thread at a time, which need not be the caller's. After a stop no further call comes.
+/// Calls come from one thread at a time, not always the caller's. After a stop no further call comes.
 pub type zt_progress_callback =
     Option<unsafe extern "C" fn(context: *mut c_void, done: u64, total: u64) -> i32>;
 

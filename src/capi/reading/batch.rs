@@ -20,9 +20,9 @@ use crate::reader::{
 use std::ffi::{c_char, c_void, CStr};
 use std::ptr::NonNull;
 
-/// One read of a batch or load. To read a whole component, set the fields component, length (ZT_WHOLE), dst
-/// and dst_size. To read the numbers of an object, set object and convert, and leave component NULL. Then set
-/// one of these: length = ZT_WHOLE for all numbers; start and count for a slice; rows.
+/// One read of a batch or load. Set component, to read its bytes, or object and convert, to read its numbers.
+/// Set dst, dst_size, and one of these: length = ZT_WHOLE for everything; offset and length for a range of a
+/// component; start and count for a slice; rows and, for a component, row_length.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_read_request {
@@ -32,11 +32,11 @@ pub struct zt_read_request {
     pub component: *const zt_component,
     /// First decoded byte of a range.
     pub offset: u64,
-    /// Bytes of the range: ZT_WHOLE to the end; 0 reads nothing. Must be 0 for a slice and for rows.
+    /// Bytes of the range: ZT_WHOLE to the end; 0 reads nothing. For a slice or rows it must be 0.
     pub length: u64,
-    /// A slice instead, as for zt_object_read_slice: rank starts.
+    /// For a slice: rank starts, as for zt_object_read_slice; else NULL.
     pub start: *const u64,
-    /// Rank counts; NULL if this is not a slice.
+    /// For a slice: rank counts; else NULL.
     pub count: *const u64,
     /// Rank steps; NULL for 1.
     pub step: *const u64,
@@ -47,21 +47,20 @@ pub struct zt_read_request {
     pub dst_size: usize,
     /// Passed to on_done and events; the library does not use it.
     pub tag: u64,
-    /// Evenly spaced rows instead of a range; 0 for none. Row i is row_length bytes at offset + i *
-    /// row_stride and goes to dst + i * dst_stride.
+    /// For evenly spaced rows: their number; else 0. Row i is row_length bytes at offset + i * row_stride and
+    /// goes to dst + i * dst_stride.
     pub rows: u64,
-    /// Decoded bytes of a row. Must be whole elements if they are byte-swapped, converted or stored with
-    /// strides.
+    /// Decoded bytes of a row: whole elements, if they are byte-swapped, converted or stored with strides.
     pub row_length: u64,
     /// From one row to the next in the component, at least row_length; 0 for row_length.
     pub row_stride: u64,
     /// From one row to the next at dst, at least row_length; 0 for row_length. Bytes between rows stay
     /// unchanged.
     pub dst_stride: u64,
-    /// 1: check the digests if the component or object is read whole.
+    /// 1: check digests if everything is read; not for a range, slice or rows.
     pub verify: u32,
     /// The dtype to convert to, as zt_object_read_as does; 0 for none. Sizes at dst are those after
-    /// conversion. Ranges, rows and slices must then be whole elements, or whole blocks of a block type.
+    /// conversion. Ranges, rows and slices must then be whole elements or blocks.
     pub convert: zt_dtype,
     /// 1: a conversion may lose numbers: too large floats become infinity, integers saturate, NaN becomes 0.
     /// 0: ZT_ERROR_LIMIT.
@@ -69,8 +68,8 @@ pub struct zt_read_request {
     /// Must be 0.
     pub reserved: u32,
     /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. A row is then
-    /// one whole last dimension: offset and row_stride are numbers of rows, and row_length must be 0.
-    /// dst_stride is in bytes.
+    /// the whole last dimension: offset and row_stride count rows, row_length must be 0, dst_stride is in
+    /// bytes.
     pub object: *const zt_object,
 }
 
@@ -96,7 +95,7 @@ pub struct zt_read_stats {
     pub direct: u32,
     /// Why the page cache was used or bypassed, in one line; valid as long as the library.
     pub reason: *const c_char,
-    /// Requests that failed. Those refused before reading count only with keep_going.
+    /// Requests that failed. Requests with wrong arguments count only with keep_going.
     pub failed: u64,
 }
 
@@ -115,7 +114,7 @@ sized_struct!(zt_read_stats:
 ///
 /// requests, count: used during the call. options: NULL for the defaults. stats: may be NULL; filled on
 /// failure, too.
-/// Returns the first failure. It stops the batch unless options.keep_going is set. on_done tells which
+/// Returns the first failure, which stops the batch unless options.keep_going is set. on_done reports which
 /// requests are done; the content of the other destinations is undefined.
 /// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_verify return;
 /// ZT_ERROR_CANCELLED if progress stops it.

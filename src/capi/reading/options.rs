@@ -28,7 +28,7 @@ pub enum zt_direct_value {
 
 /// Reports that a request is done, with its tag and status. message: as for zt_last_error, valid during the
 /// call; "" for ZT_OK.
-/// Calls come from one thread at a time, which need not be the caller's. It must not call zt_read_batch on
+/// Calls come from one thread at a time, not always the caller's. The callback must not call zt_read_batch on
 /// the same file.
 pub type zt_done_callback =
     Option<unsafe extern "C" fn(context: *mut c_void, tag: u64, status: zt_status, message: *const c_char)>;
@@ -45,13 +45,12 @@ pub struct zt_read_options {
     pub direct: zt_direct,
     /// Bytes that a thread reads at a time, at least 4096; 0: 4 MiB.
     pub chunk_size: u64,
-    /// Largest temporary memory over all threads in bytes; 0: 256 MiB. A single request may use more if it
+    /// Largest temporary memory of all threads together in bytes; 0: 256 MiB. One request may use more if it
     /// needs it.
     pub in_flight: u64,
     /// 1: check the digest of every component that is read whole and has one.
     pub verify: u32,
-    /// 1: the destinations are pinned and physically contiguous, so that direct reads go straight into them.
-    /// Set it for memory on huge pages, too.
+    /// 1: every dst is page-locked (CUDA: pinned) or on huge pages. Direct reads then go straight into it.
     pub pinned: u32,
     /// Passed to the callbacks.
     pub context: *mut c_void,

@@ -42,7 +42,7 @@ pub enum zt_load_kind_value {
     ZT_LOAD_KIND_DONE = 3,
 }
 
-/// The slot of an event whose bytes are at the request's dst.
+/// In place of a slot: the bytes are at the request's dst, or the event has no bytes.
 pub const ZT_NO_SLOT: u32 = u32::MAX;
 
 /// How to load.
@@ -57,8 +57,8 @@ pub struct zt_load_options {
     pub direct: zt_direct,
     /// As in zt_read_options.
     pub chunk_size: u64,
-    /// Largest temporary memory beside the ring in bytes; 0: 256 MiB. Unlike in zt_read_options, a request
-    /// that needs more is ZT_ERROR_LIMIT.
+    /// Largest temporary memory beside the ring in bytes; 0: 256 MiB. A request that needs more is
+    /// ZT_ERROR_LIMIT.
     pub in_flight: u64,
     /// 1: check the digest of every component that is read whole and has one.
     pub verify: u32,
@@ -69,10 +69,9 @@ pub struct zt_load_options {
     /// 1: report a request that fails and go on; zt_load_start still refuses what manifests show to be wrong.
     /// 0: the first failure is reported and ends the load.
     pub keep_going: u32,
-    /// Your memory for slot_count slots of slot_size bytes, of any alignment, valid until zt_load_finish;
-    /// NULL: the library's.
+    /// Your memory for slot_count slots of slot_size bytes, valid until zt_load_finish; NULL: the library's.
     pub ring: *mut c_void,
-    /// Bytes of a slot, at least 65536. If ring is NULL, 0 means 16 MiB.
+    /// Bytes of a slot: a multiple of 64, at least 65536. If ring is NULL, 0 means 16 MiB.
     pub slot_size: usize,
     /// Number of slots, at least 1. If ring is NULL, 0 means 4.
     pub slot_count: usize,
@@ -94,18 +93,18 @@ pub struct zt_load_event {
     pub message: *const c_char,
     /// The tag of the request.
     pub tag: u64,
-    /// The bytes: at the request's dst, or in a slot until zt_load_release. In a page-aligned ring they have
-    /// at least the alignment that they have in the file, up to 64 bytes.
+    /// The bytes: at the request's dst, or in a slot until zt_load_release. If the ring begins at a multiple
+    /// of 64, converted numbers are aligned for their dtype, other bytes as in the file, up to 64.
     pub data: *const c_void,
     /// Bytes at data.
     pub size: usize,
-    /// Where these bytes begin within what the request reads.
+    /// Where these bytes belong: bytes from the first one that the request delivers.
     pub offset: u64,
     /// 1 if no more events follow for the request.
     pub last: u32,
     /// The slot of data, or ZT_NO_SLOT.
     pub slot: u32,
-    /// For zt_load_release.
+    /// Used by zt_load_release; do not change it.
     pub piece: u32,
     /// 0.
     pub reserved: u32,

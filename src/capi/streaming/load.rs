@@ -91,14 +91,14 @@ impl Drop for Files {
 ///
 /// requests, count: used during the call; each may be of another file. options: NULL for the defaults. load:
 /// receives the handle, NULL on failure. End it with zt_load_finish. Until then the load keeps its files
-/// open, and every dst and the ring belong to it.
-/// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Requests smaller than a slot
-/// share slots; larger ones come in several pieces, in any order, and a piece may end within an element. A
-/// request larger than a slot needs temporary memory for its whole size if it is compressed, verified, of
-/// rows or a slice, or of a sparse object or groups; ZT_ERROR_LIMIT if that exceeds in_flight.
-/// Errors that the manifests show are returned as zt_read_batch returns them; those of reading are events.
-/// Starts threads, which live until zt_load_finish. If no thread can be started, the threads that call
-/// zt_load_next read.
+/// open. Do not free a dst or the ring before; do not touch a dst before its event.
+/// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Small requests share a slot.
+/// A request larger than a slot comes in several pieces, in any order; event.offset says where a piece
+/// belongs, and it may end within an element. Such a request needs temporary memory for its whole size if it
+/// is compressed, verified, a slice, rows, sparse or quantized; if that exceeds in_flight, it is
+/// ZT_ERROR_LIMIT.
+/// Wrong requests fail here, as in zt_read_batch; errors of reading come as events. Starts threads, which
+/// live until zt_load_finish. If no thread can be started, zt_load_next reads.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_start(
     requests: *const zt_read_request,
@@ -132,10 +132,9 @@ pub unsafe extern "C" fn zt_load_start(
 /// Waits for the next event of a load: bytes, a failed request, the end, or nothing if the timeout passes.
 ///
 /// timeout_ns: nanoseconds; 0 does not wait, below 0 waits without limit. After the end every call reports
-/// the end. An empty request gives one event of size 0.
-/// Bytes for the ring need a free slot. A thread that holds every slot and waits without a timeout deadlocks.
-/// Returns ZT_OK also if the event reports a failed request or a failed load. ZT_ERROR_STATE in a forked
-/// child.
+/// the end. A request of 0 bytes gives one event of size 0. Bytes for the ring need a free slot: release
+/// events before you wait again, or a wait without a timeout may never end. Returns ZT_OK also if the event
+/// reports a failed request or a failed load. ZT_ERROR_STATE in a forked child.
 /// Several threads may call it at once; each event goes to one of them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_next(
@@ -157,8 +156,8 @@ pub unsafe extern "C" fn zt_load_next(
 }
 
 /// Releases the bytes of an event. When all bytes of a slot are released, the slot is filled again.
-/// event: as zt_load_next filled it, or a copy. NULL, an event without a slot and an event that was released
-/// are ignored. Any thread may call it.
+/// event: as zt_load_next filled it, or a copy. NULL, an event without a slot and a second release do
+/// nothing. Any thread may call it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const zt_load_event) {
     guard_value((), || {
@@ -173,8 +172,8 @@ pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const z
     });
 }
 
-/// Stops a load: every thread that waits in zt_load_next gets ZT_LOAD_KIND_DONE with ZT_ERROR_CANCELLED. A
-/// load that has ended stays unchanged. Returns ZT_ERROR_STATE in a forked child.
+/// Stops a load: every thread that waits in zt_load_next gets ZT_LOAD_KIND_DONE with status
+/// ZT_ERROR_CANCELLED. A load that has ended stays unchanged. Returns ZT_ERROR_STATE in a forked child.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_cancel(load: Option<&zt_load>) -> zt_status {
     guard(|| {

@@ -27,9 +27,8 @@ pub enum zt_dtype_value {
 /// A logical type: what stored elements mean if they are not plain numbers of their dtype.
 pub type zt_type = i32;
 
-/// The values of zt_type. 1.1 files store f8_e4m3, f8_e5m2, complex64 and complex128 as dtypes; here they are
-/// a dtype and a type: U8 with ZT_TYPE_F8_E4M3FN. ZT_TYPE_GGUF_ are block types, stored as u8: see
-/// zt_type_block.
+/// The values of zt_type. An f8 or complex tensor has a dtype and a type, such as ZT_DTYPE_U8 and
+/// ZT_TYPE_F8_E4M3FN, also in 1.1 files. ZT_TYPE_GGUF_ are block types, stored as u8: see zt_type_block.
 #[repr(C)]
 pub enum zt_type_value {
     /// None: the elements are what the dtype says.
@@ -44,7 +43,7 @@ pub type zt_format = i32;
 /// The values of zt_format. Spec 1.2 section 3.
 #[repr(C)]
 pub enum zt_format_value {
-    /// An unknown name: zt_object_info.format_name. Or a 0.1 layout that is not dense.
+    /// An unknown name (zt_object_info.format_name), or a layout of 0.1 that is not dense.
     ZT_FORMAT_OTHER = 0,
     /// One row-major array: component "data".
     ZT_FORMAT_DENSE = 1,
@@ -64,7 +63,7 @@ pub type zt_encoding = i32;
 /// The values of zt_encoding.
 #[repr(C)]
 pub enum zt_encoding_value {
-    /// When writing: the writer's option. Never the encoding of a file's component.
+    /// Only for writing: the writer's option. Components of files never have it.
     ZT_ENCODING_DEFAULT = 0,
     /// An unknown name: zt_component_info.encoding_name. The bytes cannot be decoded.
     ZT_ENCODING_OTHER = 3,

@@ -33,8 +33,8 @@ pub enum zt_attribute_kind_value {
     ZT_ATTRIBUTE_KIND_STRING = 5,
     /// data: size bytes.
     ZT_ATTRIBUTE_KIND_BYTES = 6,
-    /// data: JSON text of size bytes, NUL-ended if size is 0; at most 64 levels. The extra forms of
-    /// zt_value_to_json are understood. Numbers with a fraction or exponent become floats, others integers.
+    /// data: JSON text of size bytes, NUL-ended if size is 0; at most 64 levels. Forms such as
+    /// {"$bytes":...}: see zt_value_to_json. Numbers with a fraction or exponent become floats.
     ZT_ATTRIBUTE_KIND_JSON = 7,
     /// An array. data: count elements of dtype, of any alignment.
     ZT_ATTRIBUTE_KIND_NUMBERS = 8,
@@ -180,9 +180,9 @@ unsafe fn sized_key<'a>(key: *const c_char, attribute: *const zt_attribute) -> R
 ///
 /// object, object_length: NULL for the file; else the name of the open object (zt_write_begin) or, after
 /// zt_write_append, of an object that the file had before. An object of zt_write_dense is never open: for
-/// attributes use zt_write_object. key: UTF-8. Returns ZT_ERROR_STATE if the writer has failed, or if object
-/// is given and another one is open or this writer has ended it; ZT_ERROR_NOT_FOUND if the object does not
-/// exist; ZT_ERROR_UNSUPPORTED if the version cannot represent the attribute.
+/// attributes use zt_write_object. key: UTF-8. Returns ZT_ERROR_STATE if the writer has failed, or if this
+/// writer wrote object and it is not open now; ZT_ERROR_NOT_FOUND if the object does not exist;
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent the attribute.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute(
     writer: Option<&mut zt_writer>,

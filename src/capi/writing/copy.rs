@@ -27,7 +27,7 @@ pub struct zt_copy_options {
     pub encoding: zt_encoding,
     /// The digest; 0 for the kind that each component has, or the writer's option if it has none.
     pub digest: zt_digest,
-    /// Converts floats, also of 8 bits or quantized, to dense f64, f32, f16 or bf16; 0 to keep them.
+    /// Converts floats, also f8 and quantized ones, to dense f64, f32, f16 or bf16; 0 keeps them.
     pub dtype: zt_dtype,
     /// Quantizes dense floats to the blocks that ggml's C makes: ZT_TYPE_GGUF_Q8_0, Q4_0, Q4_1, Q5_0, Q5_1,
     /// IQ4_NL, MXFP4, TQ1_0 or TQ2_0. ZT_TYPE_NONE to keep them. Not together with dtype.
@@ -38,13 +38,13 @@ pub struct zt_copy_options {
 sized_struct!(zt_copy_options: name, name_length, encoding, digest, dtype, r#type);
 
 /// Copies an object of an open file of any container. Stored bytes are copied with their digests and
-/// attributes if the options and the version allow it. Else they are decoded and encoded again, part by part.
+/// attributes if the options and the version allow it. Else they are decoded and encoded again, in pieces.
 ///
 /// options: NULL for a copy under the same name. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". Tied weights share their bytes in the copy, too.
 /// The object is checked first (the rules of zt_verify, digests, checksums) and copied then, so its bytes are
-/// read twice. If it is refused, the writer is unchanged. zt_write_options.allow_damaged copies it although
-/// it is damaged.
+/// read twice. If the check fails, nothing is written, and the writer goes on. zt_write_options.allow_damaged
+/// copies damaged bytes.
 /// Returns ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the object is damaged; ZT_ERROR_UNSUPPORTED if the
 /// version cannot represent it, its name is not UTF-8, or it has an unknown type of GGUF or big-endian
 /// blocks. ZT_ERROR_LIMIT if options.dtype or type cannot hold a number,

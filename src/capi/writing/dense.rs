@@ -10,7 +10,7 @@ use crate::error::fail;
 use crate::writer::{ComponentSpec, DenseSpec};
 use std::ffi::{c_char, c_void};
 
-/// Writes a dense object. Nothing is kept after the call.
+/// Writes a dense object, without attributes (zt_write_object has them). Nothing is kept after the call.
 ///
 /// name, name_length: UTF-8. dtype: not ZT_DTYPE_OTHER. type: ZT_TYPE_NONE, or a known type that belongs to
 /// dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,

@@ -42,13 +42,13 @@ pub type zt_digest = i32;
 /// The values of zt_digest.
 #[repr(C)]
 pub enum zt_digest_value {
-    /// In zt_write_options: CRC-32C, in zTensor 2 XXH3. Elsewhere: the writer's option.
+    /// For a component: zt_write_options.digest. In that: CRC-32C, in zTensor 2 XXH3.
     ZT_DIGEST_DEFAULT = 0,
     /// No digest.
     ZT_DIGEST_NONE = 1,
     /// CRC-32C (Castagnoli): detects accidental damage.
     ZT_DIGEST_CRC32C = 2,
-    /// SHA-256: detects intentional changes, too, if the manifest is trusted.
+    /// SHA-256: detects intentional changes, too, if nobody can change the manifest.
     ZT_DIGEST_SHA256 = 3,
     /// XXH3, 64 bits: detects accidental damage. zTensor 2 only, in place of CRC-32C.
     ZT_DIGEST_XXH3 = 4,
@@ -71,7 +71,7 @@ pub struct zt_write_options {
     /// none.
     pub large_alignment: u64,
     /// A component of this many bytes or more, before encoding, gets large_alignment; 0: 1 MiB. Streamed
-    /// components of unknown size are large.
+    /// components of unknown size count as large.
     pub large_size: u64,
     /// The zstd level, -7 to 22; 0 for 3.
     pub zstd_level: i32,
@@ -88,8 +88,8 @@ pub struct zt_write_options {
     pub frame_size: u64,
     /// Passed to progress.
     pub context: *mut c_void,
-    /// Reports the bytes of the file so far; total is 0. It must not use this writer. If it stops, the writer
-    /// has failed. NULL: not called.
+    /// Reports the bytes of the file so far; total is 0. It must not use this writer. If it returns other
+    /// than 0, the writer has failed. NULL: not called.
     pub progress: zt_progress_callback,
     /// Called on threads that the writer starts; NULL: none. Copied.
     pub thread_hooks: *const zt_thread_hooks,

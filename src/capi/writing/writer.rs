@@ -17,9 +17,10 @@ use std::path::Path;
 
 /// A file that is being written.
 ///
-/// If a call is refused, the writer stays as it was before the call. If writing fails (ZT_ERROR_IO,
-/// ZT_ERROR_CANCELLED, a failure of a sink, ZT_ERROR_OUT_OF_MEMORY while bytes are written), the writer has
-/// failed. Then every call but zt_write_abort returns ZT_ERROR_STATE, and the destination is unchanged.
+/// A call with wrong arguments changes nothing. If writing fails (ZT_ERROR_IO, ZT_ERROR_CANCELLED, a failure
+/// of a sink, ZT_ERROR_OUT_OF_MEMORY while bytes are written), the writer has failed: every later call
+/// returns ZT_ERROR_STATE, and the destination is unchanged. End it with zt_write_abort or zt_write_finish,
+/// never with both.
 pub struct zt_writer {
     writer: Writer,
     /// The number of the caller's sink; 0 if the writer writes to a file.
@@ -84,7 +85,7 @@ pub(in crate::capi) fn handle(
 /// path: used during the call only. options: NULL for the defaults. writer: receives the handle, NULL on
 /// failure. End it with zt_write_finish or zt_write_abort.
 /// If path is a symbolic link, its target is replaced or created. Permissions of a replaced file are kept; a
-/// read-only file is ZT_ERROR_IO. If the folder is renamed before the end, zt_write_finish returns
+/// read-only file is ZT_ERROR_IO. If the folder is renamed while you write, zt_write_finish returns
 /// ZT_ERROR_NO_FILE. Processes that have the old file open keep reading the old contents (docs/platforms.md
 /// for Windows).
 /// Returns ZT_ERROR_NO_FILE if the folder does not exist, ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED for options that
@@ -105,14 +106,14 @@ pub unsafe extern "C" fn zt_write_create(
 /// Begins to add objects to a 1.1, 1.2 or 2 file, in place. Existing objects can be changed, too
 /// (zt_write_remove, zt_write_rename, zt_write_attribute).
 ///
-/// The old content stays valid until zt_write_finish. After a crash the file is either new, or zt_open
+/// The old content stays valid until zt_write_finish. After a crash, the file is either complete, or zt_open
 /// reports an interrupted append and zt_repair restores the old file. In a 1.1 or 1.2 file new objects follow
 /// the rules of 1.2. The version of a 1.1 file becomes 1.2.0 if a new object uses what 1.1 lacks, and every
 /// old object is valid in 1.2 (docs/versions.md).
 /// The writer locks the file until it ends; a second writer is ZT_ERROR_BUSY, readers are not stopped. Forked
 /// children share the lock. On file systems without locks the library compares the file's identity, size and
-/// time before writing, but two appends that begin at the same moment can both go on. zt_write_finish is
-/// ZT_ERROR_IO if the file was removed or replaced.
+/// time before it writes; there two appends that begin at the same moment can damage the file.
+/// zt_write_finish is ZT_ERROR_IO if the file was removed or replaced.
 /// path, options, writer: as for zt_write_create. Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a
 /// 0.1 or 1.0 file, ZT_ERROR_BUSY.
 #[unsafe(no_mangle)]
@@ -170,10 +171,10 @@ pub unsafe extern "C" fn zt_write_begin(
     })
 }
 
-/// Opens a component of the open object; the previous one ends.
+/// Opens a component of the open object. That ends the previous component.
 ///
-/// desc: nothing is kept after the call. With data the component is written whole. Without data its bytes
-/// follow in zt_write_data; if size is not 0, exactly so many must follow.
+/// desc: nothing is kept after the call. With data the component is written whole; without, exactly size
+/// bytes, or any number if size is 0, follow in zt_write_data.
 /// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken, ZT_ERROR_BUFFER_SIZE if
 /// the previous component has another size than announced, else as zt_write_dense.
 #[unsafe(no_mangle)]
@@ -196,7 +197,7 @@ pub unsafe extern "C" fn zt_write_component(
 /// kept after the call.
 /// Returns ZT_ERROR_STATE if no component is open, ZT_ERROR_BUFFER_SIZE if more bytes come than were
 /// announced or fit the shape, ZT_ERROR_CORRUPT if they break a rule that zt_verify checks, ZT_ERROR_IO.
-/// After a failure other than ZT_ERROR_IO the bytes count as not written.
+/// After a failure other than ZT_ERROR_IO nothing of this call is written, and you may call again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_data(
     writer: Option<&mut zt_writer>,
@@ -213,10 +214,10 @@ pub unsafe extern "C" fn zt_write_data(
 /// Ends the open object.
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
 /// announced or than its shape needs (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
-/// component that the format needs is missing. After these failures the object stays open. After three others
-/// the writer has failed: ZT_ERROR_IO; ZT_ERROR_CORRUPT if the components of a sparse or quantized object do
-/// not fit each other; ZT_ERROR_UNSUPPORTED if, in canonical form, the streamed bytes equal those of an
-/// earlier component.
+/// component that the format needs is missing. After these failures the object stays open. After the
+/// following ones the writer has failed: ZT_ERROR_IO; ZT_ERROR_CORRUPT if the components of a sparse or
+/// quantized object do not fit each other; ZT_ERROR_UNSUPPORTED if, in canonical form, the streamed bytes
+/// equal those of an earlier component.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
     guard(|| open(writer)?.end())
@@ -242,8 +243,8 @@ pub(in crate::capi) unsafe fn copied_name<'a>(
 ///
 /// writer: NULL does nothing. summary: may be NULL.
 /// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the
-/// destination is unchanged. The exception is a failure to sync or to clean up after the new file is in
-/// place; its message contains "in place". Spec 1.2 section 4.
+/// destination is unchanged, unless the message contains "in place": then the new file is there, but syncing
+/// or cleaning up failed. Spec 1.2 section 4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_finish(
     writer: *mut zt_writer,
@@ -274,8 +275,8 @@ pub unsafe extern "C" fn zt_write_finish(
 }
 
 /// Ends the writer and leaves the destination as it was. If an append cannot be undone because the disk
-/// fails, zt_open says so and zt_repair undoes it. If the system refuses to truncate the file (Windows, while
-/// it is mapped), extra bytes stay at its end; its old content is intact.
+/// fails, zt_open returns ZT_ERROR_CORRUPT, and zt_repair undoes it. If the system refuses to truncate the
+/// file (Windows, while it is mapped), extra bytes stay at its end; its old content is intact.
 /// writer: NULL does nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_abort(writer: *mut zt_writer) {

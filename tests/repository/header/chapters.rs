@@ -20,7 +20,7 @@ pub const HANDLES: &[&str] =
 
 /// What is no Rust item.
 pub const MACROS: &str = "\
-/// Marks functions whose status must be looked at. Hints and functions that stop work are not marked.
+/// Marks functions whose status must be checked, but not hints and functions that end work.
 #if defined(__cplusplus) && __cplusplus >= 201703L || defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
 #define ZT_NODISCARD [[nodiscard]]
 #elif defined(__clang__) && !defined(__cplusplus)
@@ -29,7 +29,7 @@ pub const MACROS: &str = "\
 #define ZT_NODISCARD
 #endif
 
-/// The first value of a struct that begins with struct_size: zt_tensor tensor = ZT_INIT(zt_tensor);
+/// Initializes a struct that begins with struct_size: zt_tensor tensor = ZT_INIT(zt_tensor);
 #ifdef __cplusplus
 #define ZT_INIT(T) ([] { T value = T(); value.struct_size = sizeof(T); return value; }())
 #else
@@ -137,8 +137,8 @@ pub const HEADERS: [Header; 2] = [
             },
             Chapter {
                 title: "8. Attributes",
-                intro: "Attributes of a file or an object are a tree of values in CBOR's data \
-                        model.",
+                intro:
+                    "Attributes of a file or an object are a tree of values: JSON's, byte strings and tags.",
                 items: "zt_file_attributes zt_object_attributes zt_value_find \
                         zt_value_kind_value zt_value_get_kind zt_value_get_bool \
                         zt_value_get_i64 zt_value_get_u64 zt_value_get_f64 \
