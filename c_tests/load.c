@@ -247,7 +247,10 @@ static void test_refusals(const zt_file *file)
     INIT(o);
     o.slot_size = 65535;
     CHECK_STATUS(zt_load_start(&request, 1, &o, &load), ZT_ERROR_INVALID_ARGUMENT);
-    o.slot_size = (size_t)-1 / 2;
+    o.slot_size = 65537;
+    CHECK_STATUS(zt_load_start(&request, 1, &o, &load), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STR(zt_last_error(), "slot_size 65537 is not a multiple of 64");
+    o.slot_size = (size_t)-1 / 2 - 63;
     CHECK_STATUS(zt_load_start(&request, 1, &o, &load), ZT_ERROR_INVALID_ARGUMENT);
     INIT(o);
     o.ring = bytes;

@@ -305,6 +305,9 @@ const SLOTS: usize = 4;
 /// The smallest slots of a caller's ring. Smaller slots would cause too many events.
 const MIN_SLOT_SIZE: usize = 64 << 10;
 
+/// Every slot of an aligned ring is aligned, and so are the numbers in it.
+const SLOT_ALIGNMENT: usize = 64;
+
 /// The ring, if a request needs one.
 ///
 /// # Safety
@@ -314,6 +317,9 @@ unsafe fn ring(options: &zt_load_options, plan: &[Request<'static>]) -> Result<O
     let is_default = slot_size == 0 && ring.is_null();
     if slot_size < MIN_SLOT_SIZE && !is_default {
         return Err(fail!(InvalidArgument, "slots of {slot_size} bytes are below {MIN_SLOT_SIZE}"));
+    }
+    if slot_size % SLOT_ALIGNMENT != 0 {
+        return Err(fail!(InvalidArgument, "slot_size {slot_size} is not a multiple of {SLOT_ALIGNMENT}"));
     }
     if !ring.is_null() && slot_count == 0 {
         return Err(fail!(InvalidArgument, "zt_load_options.slot_count is 0, but a ring is given"));
