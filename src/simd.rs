@@ -74,6 +74,26 @@ pub fn look_up(codes: &[u8], table: &[f32; 16], scale: f32, out: &mut [f32]) -> 
     0
 }
 
+/// Gives the elements of a table that codes below 16 stand for.
+pub fn look_up_halves(codes: &[u8], table: &[u8; 32], out: &mut [u8]) {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        // SAFETY: the processor has what the function needs.
+        unsafe { x86::look_up_halves(codes, table, out) };
+        let done = codes.len().min(out.len() / 2) / 32 * 32;
+        let (codes, out) = (codes.get(done..), out.get_mut(2 * done..));
+        return each_half(codes.unwrap_or_default(), table, out.unwrap_or_default());
+    }
+    each_half(codes, table, out);
+}
+
+fn each_half(codes: &[u8], table: &[u8; 32], out: &mut [u8]) {
+    for (code, out) in codes.iter().zip(out.chunks_exact_mut(2)) {
+        let at = usize::from(code & 15) * 2;
+        out.copy_from_slice(table.get(at..at + 2).unwrap_or(&[0, 0]));
+    }
+}
+
 /// The type of 16-bit floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Half {
@@ -220,6 +240,31 @@ mod x86 {
                 let [low, high] = [low, high].map(|half| _mm256_permutevar8x32_ps(half, codes));
                 let values = _mm256_blendv_ps(low, high, is_high);
                 _mm256_storeu_ps(out.as_mut_ptr(), _mm256_mul_ps(values, scale));
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub unsafe fn look_up_halves(codes: &[u8], table: &[u8; 32], out: &mut [u8]) {
+        // SAFETY: 32 bytes are at each address, and none has to be aligned.
+        unsafe {
+            // The low bytes of all elements, and their high ones, each twice.
+            let all = _mm256_loadu_si256(table.as_ptr().cast());
+            let apart = _mm256_setr_epi8(
+                0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15, //
+                0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15,
+            );
+            let halves = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_shuffle_epi8(all, apart));
+            let low = _mm256_permute2x128_si256::<0x00>(halves, halves);
+            let high = _mm256_permute2x128_si256::<0x11>(halves, halves);
+            for (codes, out) in codes.chunks_exact(32).zip(out.chunks_exact_mut(64)) {
+                let codes = _mm256_loadu_si256(codes.as_ptr().cast());
+                // Unpacking is by halves of 16 codes: the middle quarters change places before it.
+                let codes = _mm256_permute4x64_epi64::<0b11_01_10_00>(codes);
+                let (low, high) = (_mm256_shuffle_epi8(low, codes), _mm256_shuffle_epi8(high, codes));
+                let out: *mut __m256i = out.as_mut_ptr().cast();
+                _mm256_storeu_si256(out, _mm256_unpacklo_epi8(low, high));
+                _mm256_storeu_si256(out.add(1), _mm256_unpackhi_epi8(low, high));
             }
         }
     }

@@ -24,8 +24,8 @@ pub(crate) mod scaled;
 use self::chunks::{entry, in_chunks, load, store, CHUNK_ELEMENTS};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical, Numbers};
-pub(crate) use crate::simd::{as_bytes, as_bytes_mut, with_avx2, Loops};
-use crate::simd::{as_floats_mut, copy, narrow, settle, widen, Half, STREAM_ALIGNMENT};
+pub(crate) use crate::simd::{as_bytes, as_bytes_mut, settle, with_avx2, Loops};
+use crate::simd::{as_floats_mut, copy, narrow, widen, Half, STREAM_ALIGNMENT};
 pub(crate) use chunks::{swap_in_place, swap_whole};
 use half::slice::HalfFloatSliceExt;
 pub use loss::Conversion;
@@ -120,7 +120,9 @@ pub(crate) fn convert(
         ));
     }
     let Some(blocks) = blocks::of(from.1) else {
-        return Ok(convert_counted(src, from, to, dst, total));
+        let lost = convert_counted(src, from, to, dst, total);
+        settle();
+        return Ok(lost);
     };
     let past_cache = total >= MIN_NONTEMPORAL;
     if let (Dtype::F32, false, Some(dst)) = (to, past_cache, as_floats_mut(dst)) {
@@ -128,22 +130,30 @@ pub(crate) fn convert(
         return Ok(0);
     }
     let (mut lost, mut pieces) = (0u64, dst.chunks_mut(to.size().saturating_mul(blocks::PIECE_ELEMENTS)));
-    // For 16-bit floats: others would take more of the stack.
-    let (from, mut converted) = ((Dtype::F32, None), [0u8; 2 * blocks::PIECE_ELEMENTS]);
     blocks.for_each_piece(src, &mut |numbers| {
         let dst = pieces.next().unwrap_or_default();
-        let converted = converted.get_mut(..dst.len()).unwrap_or_default();
-        match (to, past_cache) {
-            (Dtype::F32, _) => copy(numbers, dst, past_cache),
-            (Dtype::F16 | Dtype::Bf16, true) => {
-                lost = lost.saturating_add(convert_counted(numbers, from, to, converted, total));
-                copy(converted, dst, true);
-            }
-            _ => lost = lost.saturating_add(convert_counted(numbers, from, to, dst, total)),
+        match to {
+            Dtype::F32 => copy(numbers, dst, past_cache),
+            _ => lost = lost.saturating_add(convert_counted(numbers, (Dtype::F32, None), to, dst, total)),
         }
     });
     settle();
     Ok(lost)
+}
+
+/// Copies elements that are converted, a part of `total` bytes. After the last of them, [`settle`] has to be
+/// called.
+pub(crate) fn copy_converted(src: &[u8], dst: &mut [u8], total: u64) {
+    copy(src, dst, total >= MIN_NONTEMPORAL);
+}
+
+/// Converts floats as [`convert`] does. After the last of them, [`settle`] has to be called.
+pub(crate) fn convert_floats(src: &[f32], to: Dtype, dst: &mut [u8], total: u64) -> u64 {
+    if to == Dtype::F32 {
+        copy_converted(as_bytes(src), dst, total);
+        return 0;
+    }
+    convert_counted(as_bytes(src), (Dtype::F32, None), to, dst, total)
 }
 
 /// Converts elements that are not in blocks. Their sizes were checked. Returns how many numbers are lost.
@@ -156,9 +166,18 @@ fn convert_counted(src: &[u8], from: (Dtype, Option<Logical>), to: Dtype, dst: &
     // In pieces that are still in the L1 cache when they are checked.
     let mut lost = 0u64;
     let sizes = [from.0.size(), to.size()].map(|size| size.saturating_mul(PIECE_ELEMENTS));
+    let past_cache = total >= MIN_NONTEMPORAL && matches!(to, Dtype::F16 | Dtype::Bf16);
+    let mut near = [0u8; 2 * PIECE_ELEMENTS];
     for (src, dst) in src.chunks(sizes[0]).zip(dst.chunks_mut(sizes[1])) {
-        convert_all(src, from.0, table, to, dst, total);
-        lost = lost.saturating_add(loss::count(src, from.0, table, to, dst));
+        let to_check = match near.get_mut(..dst.len()) {
+            Some(near) if past_cache => near,
+            _ => &mut *dst,
+        };
+        convert_all(src, from.0, table, to, to_check, total);
+        lost = lost.saturating_add(loss::count(src, from.0, table, to, to_check));
+        if past_cache {
+            copy(near.get(..dst.len()).unwrap_or_default(), dst, true);
+        }
     }
     lost
 }

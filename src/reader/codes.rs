@@ -15,8 +15,8 @@ use super::entries::WithReader;
 use super::groups::Decoder;
 use super::object::{Component, Object};
 use super::view::ViewPart;
-use crate::convert::scaled::Elements;
-use crate::convert::{as_bytes, convert, converted_size};
+use crate::convert::scaled::{Elements, Made};
+use crate::convert::{convert_floats, copy_converted, settle};
 use crate::error::{fail, Result};
 use crate::load::{Part, StoredComponent, Taken};
 use crate::memory::{in_memory, take_front, zeroed};
@@ -70,13 +70,15 @@ impl Component<'_> {
             Taken::Slab(slab) => slab.covering().unwrap_or_default(),
         };
         let codes = self.codes(groups, in_elements(all.start)..in_elements(all.end))?;
-        fill(taken, to, dst, &mut |elements, body| codes.decode(decoder, elements, body))
+        fill(taken, to, dst, &mut |elements, _, body| {
+            codes.decode(decoder, elements, &mut |numbers| body(Made::Floats(numbers)))
+        })
     }
 }
 
-/// Gives the function the elements of a range, in order.
+/// Gives the function the elements of a range, in order: as f32, or of the type that is named, if one is.
 pub(super) type DecodeRange<'d> =
-    dyn FnMut(Range<u64>, &mut dyn FnMut(&[f32]) -> Result<()>) -> Result<()> + 'd;
+    dyn FnMut(Range<u64>, Option<Dtype>, &mut dyn FnMut(Made<'_>) -> Result<()>) -> Result<()> + 'd;
 
 /// Fills `dst` with the numbers that are taken, of those that `decode` gives. Returns how many of them that
 /// loses.
@@ -89,18 +91,23 @@ pub(super) fn fill(
     let width = to.size() as u64;
     let in_elements = |bytes: u64| bytes.checked_div(width).unwrap_or(0);
     let (total, mut rest, mut lost) = (dst.len() as u64, dst, 0u64);
-    let mut store = |numbers: &[f32], rest: &mut &mut [u8]| -> Result<()> {
-        let numbers = as_bytes(numbers);
-        let from = (Dtype::F32, None);
-        let now = take_front(rest, converted_size(numbers.len() as u64, from, to)?)?;
-        lost = lost.saturating_add(convert(numbers, from, to, now, total)?);
+    let mut store = |made: Made<'_>, rest: &mut &mut [u8]| -> Result<()> {
+        match made {
+            Made::Floats(numbers) => {
+                let now = take_front(rest, width.saturating_mul(numbers.len() as u64))?;
+                lost = lost.saturating_add(convert_floats(numbers, to, now, total));
+            }
+            Made::Elements(elements) => {
+                copy_converted(elements, take_front(rest, elements.len() as u64)?, total);
+            }
+        }
         Ok(())
     };
     match taken {
         Taken::From(first) => {
             let first = in_elements(*first);
             let all = first..first.saturating_add(in_elements(rest.len() as u64));
-            decode(all, &mut |numbers| store(numbers, &mut rest))?;
+            decode(all, Some(to), &mut |made| store(made, &mut rest))?;
         }
         Taken::Slab(slab) => {
             let [most, gap] = [DECODED as u64, MAX_DECODED_GAP].map(|n| n.saturating_mul(width));
@@ -110,23 +117,26 @@ pub(super) fn fill(
                 let first = in_elements(piece.source_offset);
                 let elements = first..first.saturating_add(in_elements(piece.source_size()));
                 if piece.count == 1 {
-                    decode(elements, &mut |numbers| store(numbers, &mut rest))?;
+                    decode(elements, Some(to), &mut |made| store(made, &mut rest))?;
                     continue;
                 }
                 decoded.clear();
-                decode(elements, &mut |numbers| {
-                    decoded.extend_from_slice(numbers); // within what was reserved
+                decode(elements, None, &mut |made| {
+                    if let Made::Floats(numbers) = made {
+                        decoded.extend_from_slice(numbers); // within what was reserved
+                    }
                     Ok(())
                 })?;
                 let (stride, block) = (in_elements(piece.stride), in_elements(piece.block));
                 let step = usize::try_from(stride).unwrap_or(usize::MAX);
                 for numbers in decoded.chunks(step) {
                     let block = numbers.len().min(usize::try_from(block).unwrap_or(usize::MAX));
-                    store(numbers.get(..block).unwrap_or_default(), &mut rest)?;
+                    store(Made::Floats(numbers.get(..block).unwrap_or_default()), &mut rest)?;
                 }
             }
         }
     }
+    settle();
     Ok(lost)
 }
 

@@ -12,10 +12,10 @@ mod tests;
 use packed::bytes_of_row;
 pub(crate) use packed::{Form, Order, Packed};
 
-use super::{convert, float};
+use super::{convert, convert_floats, float};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
-use crate::simd::{as_bytes_mut, look_up, with_avx2, Loops};
+use crate::simd::{as_bytes_mut, look_up, look_up_halves, with_avx2, Loops};
 use std::ops::Range;
 
 /// How the numbers of a matrix are made. Its elements are in rows, as those of the weight are, but it may have
@@ -105,6 +105,13 @@ pub(crate) enum Codebook<'a> {
     Table(&'a [f32; 256]),
 }
 
+/// Numbers of a range, the next ones in order.
+pub(crate) enum Made<'m> {
+    Floats(&'m [f32]),
+    /// Elements of the type that was asked for.
+    Elements(&'m [u8]),
+}
+
 /// What gives the bytes of codes.
 pub(crate) trait CodeBytes {
     /// These bytes.
@@ -118,6 +125,13 @@ const TALL_TILE: u64 = 512 << 10;
 const PIECE: usize = 4096;
 /// Where so many elements or more have a scale in common, they are computed with it as one.
 const LONG: u64 = 16;
+/// Where so many codes of at most 4 bits have a scale in common, the 16 elements that they can become are
+/// computed instead of each.
+const LONG_OF_FEW: u64 = 32;
+/// The codes of at most 4 bits.
+const FEW: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+/// Bytes of the 16 elements that codes of at most 4 bits can become.
+const BYTES_OF_FEW: usize = 2 * FEW.len();
 
 /// What the codes of an 8-bit float stand for.
 pub(crate) fn codebook_of(logical: Logical) -> Option<Codebook<'static>> {
@@ -156,6 +170,9 @@ pub(crate) struct Decoder<'a> {
     /// Scale and zero of each number of a piece.
     of_each: Vec<f32>,
     numbers: Vec<f32>,
+    /// The elements that the codes of each group can become, and those of a piece.
+    of_few: Vec<u8>,
+    elements: Vec<u8>,
 }
 
 /// Scales or zeros as f32: those of some rows, so many each.
@@ -189,16 +206,22 @@ impl<'a> Decoder<'a> {
             loaded: None,
             of_each: Vec::new(),
             numbers: Vec::new(),
+            of_few: Vec::new(),
+            elements: Vec::new(),
         }
     }
 
-    /// Gives `body` the elements of a range, in order.
+    /// Gives `body` the elements of a range, in order: as f32, or as elements of `to` where that is quicker.
     pub fn decode(
         &mut self,
         elements: Range<u64>,
+        to: Option<Dtype>,
         bytes: &mut dyn CodeBytes,
-        body: &mut dyn FnMut(&[f32]) -> Result<()>,
+        body: &mut dyn FnMut(Made<'_>) -> Result<()>,
     ) -> Result<()> {
+        let has_few = self.layout.codes.bits <= 4 && self.scaling.groups.is_none();
+        let is_long = has_few && self.layout.scales.columns >= LONG_OF_FEW;
+        let to = to.filter(|to| is_long && matches!(to, Dtype::F16 | Dtype::Bf16));
         let columns = self.layout.codes.columns.max(1);
         let limit = if self.layout.codes.is_by_rows() { TILE } else { TALL_TILE };
         let mut at = elements.start;
@@ -211,7 +234,7 @@ impl<'a> Decoder<'a> {
                 false => (1, columns.min(column.saturating_add(left)).min(column.saturating_add(limit))),
             };
             let tile = self.tile(row..row.saturating_add(rows), column..until);
-            self.decode_tile(&tile, bytes, body)?;
+            self.decode_tile(&tile, to, bytes, body)?;
             at = at.saturating_add(rows.saturating_mul(until.saturating_sub(column)));
         }
         Ok(())
@@ -230,8 +253,9 @@ impl<'a> Decoder<'a> {
     fn decode_tile(
         &mut self,
         tile: &Tile,
+        to: Option<Dtype>,
         bytes: &mut dyn CodeBytes,
-        body: &mut dyn FnMut(&[f32]) -> Result<()>,
+        body: &mut dyn FnMut(Made<'_>) -> Result<()>,
     ) -> Result<()> {
         let packed = self.layout.codes;
         let width = length(&tile.columns);
@@ -257,8 +281,15 @@ impl<'a> Decoder<'a> {
         for (row, codes) in tile.rows.clone().zip(codes.chunks_exact(width.max(1))) {
             let mut column = tile.columns.start;
             for codes in codes.chunks(PIECE) {
-                self.make_numbers(tile, row, column, codes)?;
-                body(self.numbers.get(..codes.len()).unwrap_or_default())?;
+                match to {
+                    Some(to) if self.make_elements(tile, row, column, codes, to)? => {
+                        body(Made::Elements(&self.elements))?;
+                    }
+                    _ => {
+                        self.make_numbers(tile, row, column, codes)?;
+                        body(Made::Floats(self.numbers.get(..codes.len()).unwrap_or_default()))?;
+                    }
+                }
                 column = column.saturating_add(codes.len() as u64);
             }
         }
@@ -304,6 +335,27 @@ impl<'a> Decoder<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Makes the elements of some codes of a row, which have few values. Not if a number would become infinite.
+    fn make_elements(&mut self, tile: &Tile, row: u64, first: u64, codes: &[u8], to: Dtype) -> Result<bool> {
+        let Decoder { layout, scaling, scales, zeros, numbers, of_few, elements, .. } = self;
+        let in_common = layout.scales.columns.max(1);
+        let end = first.saturating_add(codes.len() as u64);
+        let groups = first.checked_div(in_common).unwrap_or(0)..end.div_ceil(in_common);
+        let numbers = numbers.get_mut(..length(&groups).saturating_mul(FEW.len())).unwrap_or_default();
+        let (scales, zeros) = (scales.of_row(row), zeros.of_row(row));
+        let few = Codes { formula: layout.formula, codebook: scaling.codebook, codes: &FEW, scales, zeros };
+        let first_group = index(groups.start.saturating_sub(tile.groups.start));
+        with_avx2::<OfFew, _, _>((few, first_group), &mut *numbers);
+        resize(of_few, numbers.len().saturating_mul(2))?;
+        if convert_floats(numbers, to, of_few, 0) != 0 {
+            return Ok(false);
+        }
+        elements.clear();
+        resize(elements, codes.len().saturating_mul(2))?;
+        with_avx2::<LookUp, _, _>((codes, first, in_common, of_few.as_slice()), elements.as_mut_slice());
+        Ok(true)
     }
 
     /// Makes the numbers of some codes of a row.
@@ -372,14 +424,41 @@ impl Loops<(Codes<'_>, u64, u64, u64), &mut [f32]> for ByGroups {
             let at = index(group.saturating_sub(first_group));
             let (now, later) = codes.split_at(count);
             let (out, rest) = std::mem::take(&mut numbers).split_at_mut(count);
-            let pair = (value(all.scales, at), value(all.zeros, at));
-            let done = match all.codebook {
-                Codebook::Map(table) => look_up(now, table, pair.0, out),
-                _ => 0,
-            };
-            let (now, out) = (now.get(done..).unwrap_or_default(), out.get_mut(done..).unwrap_or_default());
-            apply(all.formula, all.codebook, now, std::iter::repeat(pair), out);
+            apply_one(&all, at, now, out);
             (codes, numbers, column) = (later, rest, end);
+        }
+    }
+}
+
+/// The numbers that the codes of at most 4 bits become in each group, from that group on.
+struct OfFew;
+
+impl Loops<(Codes<'_>, usize), &mut [f32]> for OfFew {
+    type Result = ();
+
+    #[inline(always)]
+    fn run((few, first_group): (Codes<'_>, usize), numbers: &mut [f32]) {
+        for (group, out) in (first_group..).zip(numbers.chunks_exact_mut(FEW.len())) {
+            apply_one(&few, group, few.codes, out);
+        }
+    }
+}
+
+/// Codes from a column on, the columns of a group, and the elements that the codes of each group become.
+struct LookUp;
+
+impl Loops<(&[u8], u64, u64, &[u8]), &mut [u8]> for LookUp {
+    type Result = ();
+
+    #[inline(always)]
+    fn run((codes, first, in_common, of_few): (&[u8], u64, u64, &[u8]), out: &mut [u8]) {
+        let (mut codes, mut out) = (codes, out);
+        let mut left = in_common.saturating_sub(first.checked_rem(in_common).unwrap_or(0));
+        for table in of_few.chunks_exact(BYTES_OF_FEW).filter_map(|table| table.first_chunk()) {
+            let (now, later) = codes.split_at(codes.len().min(index(left)));
+            let (elements, rest) = std::mem::take(&mut out).split_at_mut(now.len().saturating_mul(2));
+            look_up_halves(now, table, elements);
+            (codes, out, left) = (later, rest, in_common);
         }
     }
 }
@@ -440,6 +519,18 @@ fn e4m3(code: u8) -> f32 {
 #[inline(always)]
 fn signed(code: u8) -> i8 {
     i8::from_ne_bytes([code])
+}
+
+/// Makes numbers of codes that have the scale and the zero of that group in common.
+#[inline(always)]
+fn apply_one(all: &Codes<'_>, group: usize, codes: &[u8], out: &mut [f32]) {
+    let pair = (value(all.scales, group), value(all.zeros, group));
+    let done = match all.codebook {
+        Codebook::Map(table) => look_up(codes, table, pair.0, out),
+        _ => 0,
+    };
+    let (codes, out) = (codes.get(done..).unwrap_or_default(), out.get_mut(done..).unwrap_or_default());
+    apply(all.formula, all.codebook, codes, std::iter::repeat(pair), out);
 }
 
 /// Makes numbers of codes, and of the scale and the zero of each.

@@ -150,6 +150,24 @@ fn number(formula: Formula, table: &[f32; 256], code: u8, scale: f32, zero: f32)
     }
 }
 
+/// A range as elements of 16 bits, whichever way they are made.
+fn halves(decoder: &mut Decoder<'_>, range: Range<u64>, to: Dtype, bytes: &[u8]) -> Vec<u8> {
+    let mut found = Vec::new();
+    let body = &mut |made: Made<'_>| {
+        match made {
+            Made::Elements(elements) => found.extend_from_slice(elements),
+            Made::Floats(numbers) => {
+                let start = found.len();
+                found.resize(start + 2 * numbers.len(), 0);
+                convert_floats(numbers, to, &mut found[start..], 0);
+            }
+        }
+        Ok(())
+    };
+    decoder.decode(range, Some(to), &mut Whole(bytes), body).unwrap();
+    found
+}
+
 #[test]
 fn numbers_are_what_the_formulas_give_in_every_range() {
     let mut sequence = Sequence(2);
@@ -202,11 +220,18 @@ fn numbers_are_what_the_formulas_give_in_every_range() {
                     let first = if turn == 0 { 0 } else { sequence.next(all) };
                     let end = if turn == 0 { all } else { first + 1 + sequence.next(all - first) };
                     let mut found = Vec::new();
-                    let body = &mut |numbers: &[f32]| {
+                    let body = &mut |made: Made<'_>| {
+                        let Made::Floats(numbers) = made else { panic!("no type was asked for") };
                         found.extend_from_slice(numbers);
                         Ok(())
                     };
-                    decoder.decode(first..end, &mut Whole(&bytes), body).unwrap();
+                    decoder.decode(first..end, None, &mut Whole(&bytes), body).unwrap();
+                    for to in [Dtype::F16, Dtype::Bf16] {
+                        let halves = halves(&mut decoder, first..end, to, &bytes);
+                        let mut wanted = vec![0u8; 2 * found.len()];
+                        convert_floats(&found, to, &mut wanted, 0);
+                        assert!(halves == wanted, "{layout:?} as {}", to.name());
+                    }
                     assert_eq!(found.len() as u64, end - first);
                     for (at, found) in (first..end).zip(found) {
                         let (row, column) = (at / columns, at % columns);
@@ -255,11 +280,13 @@ fn columns_have_the_groups_that_are_stated_and_zeros_are_unpacked() {
         codebook: Codebook::Fp4,
     };
     let mut found = Vec::new();
-    let body = &mut |numbers: &[f32]| {
+    let body = &mut |made: Made<'_>| {
+        let Made::Floats(numbers) = made else { panic!("each column has a group of its own") };
         found.extend_from_slice(numbers);
         Ok(())
     };
-    Decoder::new(layout, scaling).decode(0..rows * columns, &mut Whole(&bytes), body).unwrap();
+    let mut decoder = Decoder::new(layout, scaling);
+    decoder.decode(0..rows * columns, Some(Dtype::F16), &mut Whole(&bytes), body).unwrap();
     for (at, found) in (0u64..).zip(found) {
         let (row, group) = (at / columns, of_columns[(at % columns) as usize] as u64);
         let zero = (zeros[(row * groups + group) as usize] + 1) & 15;

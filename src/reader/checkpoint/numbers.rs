@@ -108,7 +108,7 @@ impl<'f> Object<'f> {
                 false => Stored::All(codes.load_packed()?),
             };
         body(&mut |taken, dst| {
-            fill(taken, to, dst, &mut |elements, body| decoder.decode(elements, &mut bytes, body))
+            fill(taken, to, dst, &mut |range, to, body| decoder.decode(range, to, &mut bytes, body))
         })
     }
 
