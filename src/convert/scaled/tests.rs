@@ -1,7 +1,9 @@
 //! Matrices that are packed here code by code, as the formats say, and read back in every form, order and width;
 //! numbers beside a loop that computes them one by one.
 
+use super::loops::{e4m3, fp4};
 use super::*;
+use crate::simd::look_up;
 
 /// Numbers of a fixed sequence.
 struct Sequence(u64);
