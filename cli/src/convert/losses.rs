@@ -131,19 +131,35 @@ impl Job<'_> {
     fn unknown_scale(&self, object: &Object<'_>) -> Option<String> {
         let codes = object.component("data").filter(|_| object.format() == Format::Dense)?;
         let is_f8 = matches!(codes.known_logical()?.numbers(), Numbers::Float8(_));
-        let module = module_of(object.name_bytes()).filter(|_| is_f8)?;
+        if !is_f8 {
+            return None;
+        }
         let scales = self.scales.get_or_init(|| {
             let named = self.file().objects().filter(|object| {
                 let last = object.name_bytes().rsplit(|byte| *byte == b'.').next().unwrap_or_default();
-                last.windows(5).any(|part| part == b"scale")
+                last.windows(5).any(|part| part == b"scale") && !last.windows(5).any(|part| part == b"input")
             });
             named
-                .filter_map(|scale| {
-                    Some((module_of(scale.name_bytes())?.to_vec(), names::text(&scale).into_owned()))
-                })
+                .map(|scale| (module_of(scale.name_bytes()).to_vec(), names::text(&scale).into_owned()))
                 .collect()
         });
-        scales.get(module).cloned()
+        scales.get(module_of(object.name_bytes())).cloned()
+    }
+
+    /// Refuses f8 codes whose scales are not known, before they are converted, or, with --lossy, notes it.
+    pub fn check_scales(&self, choice: &Choice<'_>) -> Outcome<()> {
+        let Some(scale) = self.unknown_scale(&choice.object) else { return Ok(()) };
+        if !self.arguments.lossy {
+            let name = choice.shown();
+            let why = format!(
+                "{name}: its f8 codes have scales in \"{scale}\", and no scheme says how; --lossy converts the \
+                 codes alone"
+            );
+            return Err(Failure::at(&self.arguments.input, why));
+        }
+        let why = format!("its f8 codes were converted without their scales in \"{scale}\"");
+        self.notes.add(What::Lossy, "object", &choice.shown_name(), why);
+        Ok(())
     }
 
     /// Checks the effect of `--dtype` on an object before it is written. If it would lose numbers, fails or,
@@ -171,18 +187,7 @@ impl Job<'_> {
             }
             return Ok(None);
         }
-        if let Some(scale) = self.unknown_scale(&object) {
-            if !self.arguments.lossy {
-                let name = choice.shown();
-                let why = format!(
-                    "{name}: its f8 codes have scales in \"{scale}\", and no scheme says how; --lossy converts \
-                     the codes alone"
-                );
-                return Err(Failure::at(&self.arguments.input, why));
-            }
-            let why = format!("its f8 codes were converted without their scales in \"{scale}\"");
-            self.notes.add(What::Lossy, "object", &choice.shown_name(), why);
-        }
+        self.check_scales(choice)?;
         let found = object.conversion(to).map_err(|e| match e.is_damage() {
             true => damage::refused(self.failure(&e)),
             false => self.failure(&e),
@@ -204,7 +209,7 @@ impl Job<'_> {
     }
 }
 
-/// What a name has before its last dot.
-fn module_of(name: &[u8]) -> Option<&[u8]> {
-    name.iter().rposition(|byte| *byte == b'.').and_then(|dot| name.get(..dot))
+/// What a name has before its last dot; nothing without one.
+fn module_of(name: &[u8]) -> &[u8] {
+    name.iter().rposition(|byte| *byte == b'.').and_then(|dot| name.get(..dot)).unwrap_or_default()
 }

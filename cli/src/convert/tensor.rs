@@ -206,7 +206,10 @@ impl<'f> Tensor<'f> {
         }
         let converted = match choice.blocks {
             _ if component.role() != "data" && !is_dequantized => None,
-            Some(blocks) => Some(Elements::Typed(blocks)),
+            Some(blocks) => {
+                job.check_scales(choice).map_err(Refusal::Failed)?;
+                Some(Elements::Typed(blocks))
+            }
             None => job.check_dtype(choice).map_err(Refusal::Failed)?.map(Elements::Plain),
         };
         elements = converted.unwrap_or(elements);

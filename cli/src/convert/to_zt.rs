@@ -81,7 +81,10 @@ fn write_file(
         if job.leaves_undecodable_out(choice)? {
             continue;
         }
-        job.check_dtype(choice)?;
+        match choice.blocks {
+            Some(_) => job.check_scales(choice)?,
+            None => drop(job.check_dtype(choice)?),
+        }
         let recode = Recode { blocks: choice.blocks, ..recode };
         if !job.with_losses(Some(choice), |agree| writer.copy_agreed(object, name, &recode, agree))? {
             job.left_out.borrow_mut().insert(choice.name.clone());

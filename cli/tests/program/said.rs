@@ -149,13 +149,23 @@ fn what_dtype_leaves_as_it_is_is_noted() {
 fn codes_are_not_converted_without_their_scales() {
     let folder = folder("said-scales");
     let scale = f32s(&[0.5]);
-    let codes =
-        [("x.weight", "F8_E4M3", 4, &[0x38u8, 0x40, 0x48, 0x30][..]), ("x.scale_weight", "F32", 1, &scale)];
+    let bytes = [0x38u8, 0x40, 0x48, 0x30].repeat(8);
+    let codes = [("x.weight", "F8_E4M3", 32, &bytes[..]), ("x.scale_weight", "F32", 1, &scale)];
     let (from, to) =
         (safetensors(&folder.join("in.safetensors"), &Value::Null, &codes), folder.join("out.zt"));
     run(&[&"convert", &"--dtype=bf16", &from, &to]).bad(&["\"x.weight\"", "\"x.scale_weight\"", "--lossy"]);
     assert!(!to.exists());
+    for to in ["out.zt", "out.gguf"] {
+        let ran = run(&[&"convert", &"--type=x.weight=q8_0", &from, &folder.join(to)]);
+        ran.bad(&["\"x.weight\"", "\"x.scale_weight\"", "--lossy"]);
+    }
+    let bare = [("weight", "F8_E4M3", 32, &bytes[..]), ("weight_scale_x", "F32", 1, &scale)];
+    let bare = safetensors(&folder.join("bare.safetensors"), &Value::Null, &bare);
+    run(&[&"convert", &"--dtype=bf16", &bare, &to]).bad(&["\"weight\"", "\"weight_scale_x\""]);
     run(&[&"convert", &"--dtype=bf16", &"--lossy", &from, &to]).noted("values lost");
+    let of_inputs = [("x.weight", "F8_E4M3", 32, &bytes[..]), ("x.input_scale", "F32", 1, &scale)];
+    let of_inputs = safetensors(&folder.join("inputs.safetensors"), &Value::Null, &of_inputs);
+    run(&[&"convert", &"--dtype=bf16", &"--force", &of_inputs, &to]).good();
     let alone = safetensors(&folder.join("alone.safetensors"), &Value::Null, &codes[..1]);
     run(&[&"convert", &"--dtype=bf16", &"--force", &alone, &to]).good();
 }
