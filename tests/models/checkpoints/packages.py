@@ -76,7 +76,8 @@ def compressed_tensors(seed):
         for symmetric in (True, False):
             said = scheme(bits, 32, symmetric=symmetric)
             made = Made(f"packed-{bits}{'' if symmetric else '-asymmetric'}", **compressed("pack-quantized", said))
-            for x, (rows, columns, group) in {"a": (9, 64, 32), "b": (5, 96, 32)}.items():
+            # More rows than a word has codes: the tool cannot decompress zeros of one word.
+            for x, (rows, columns, group) in {"a": (33, 64, 32), "b": (37, 96, 32)}.items():
                 w = weight_of(seed + bits, rows, columns)
                 args, of = made_of(said, w)
                 scale, zero = scaled(w, group, args)
