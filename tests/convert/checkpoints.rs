@@ -224,7 +224,10 @@ fn without(file: &File, left_out: &str) -> Vec<u8> {
     bytes
 }
 
-/// A safetensors file of these tensors, whose bytes are all 1.
+/// What tensors named weight_shape say.
+const PACKED_SHAPE: [u64; 2] = [2, 16];
+
+/// A safetensors file of these tensors. Their bytes are all 1, but for shapes.
 fn made_of(tensors: &[(&str, &str, &[u64], usize)]) -> Vec<u8> {
     let (mut header, mut end) = (String::from("{"), 0);
     for (name, dtype, shape, size) in tensors {
@@ -238,8 +241,115 @@ fn made_of(tensors: &[(&str, &str, &[u64], usize)]) -> Vec<u8> {
     header.push('}');
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend(header.as_bytes());
-    bytes.resize(bytes.len() + end, 1);
+    for (name, _, _, size) in tensors {
+        match name.ends_with("weight_shape") {
+            true => bytes.extend(PACKED_SHAPE.iter().flat_map(|number| number.to_le_bytes())),
+            false => bytes.resize(bytes.len() + size, 1),
+        }
+    }
     bytes
+}
+
+type Made<'t> = (&'t str, &'t str, &'t [u64], usize);
+
+/// What the tensors and the configuration leave open, or contradict, is refused: each weight is `x.weight`. An
+/// empty message is for those that can be read.
+#[test]
+fn nothing_is_guessed() {
+    let gptq: &[Made<'_>] = &[
+        ("x.qweight", "I32", &[2, 8], 64),
+        ("x.qzeros", "I32", &[2, 1], 8),
+        ("x.scales", "F16", &[2, 8], 32),
+    ];
+    let of_gptq = |more: &str| {
+        format!(r#"{{"quantization_config":{{"quant_method":"gptq","bits":4,"group_size":8{more}}}}}"#)
+    };
+    let packed = |scales: u64| -> [Made<'static>; 3] {
+        let shape: &[u64] = if scales == 1 { &[2, 1] } else { &[2, 2] };
+        let scale = ("x.weight_scale", "F32", shape, 8 * scales as usize);
+        [("x.weight_packed", "I32", &[2, 2], 16), scale, ("x.weight_shape", "I64", &[2], 16)]
+    };
+    let of_packed = |weights: &str| {
+        let groups = format!(r#""config_groups":{{"a":{{"weights":{{"num_bits":4,{weights}}}}},"b":{{}}}}"#);
+        format!(r#"{{"quantization_config":{{"quant_method":"compressed-tensors",{groups}}}}}"#)
+    };
+    let blocks: &[Made<'_>] =
+        &[("x.weight", "F8_E4M3", &[8, 8], 64), ("x.weight_scale_inv", "F32", &[1, 1], 4)];
+    let one_scale: &[Made<'_>] =
+        &[("x.weight", "F8_E4M3", &[256, 2], 512), ("x.weight_scale_inv", "F32", &[1], 4)];
+    let of_fp8 = |more: &str| format!(r#"{{"quantization_config":{{"quant_method":"fp8"{more}}}}}"#);
+    let mlx: &[Made<'_>] =
+        &[("x.weight", "U32", &[2, 4], 32), ("x.scales", "F16", &[2, 1], 4), ("x.biases", "F16", &[2, 1], 4)];
+    let second: &[Made<'_>] = &[
+        ("x.weight", "F8_E4M3", &[2, 2], 4),
+        ("x.weight_scale", "F32", &[], 4),
+        ("x.weight_scale_2", "F32", &[], 4),
+    ];
+    let float_scale: &[Made<'_>] = &[("x.weight", "F8_E4M3", &[2, 2], 4), ("x.scale", "F32", &[1], 4)];
+    let exl2: &[Made<'_>] = &[("x.q_weight", "I32", &[2, 2], 16), ("x.q_scale", "I32", &[2], 8)];
+    let python = r#"{"limits":[0.0, -Infinity],"x\"NaN":NaN,"quantization_config":{"quant_method":"gptq","bits":4,
+        "group_size":8}}"#;
+    let cases: Vec<(String, &[Made<'_>], &str)> = vec![
+        (of_gptq(""), gptq, ""),
+        (of_gptq(r#","desc_act":true"#), gptq, "\"x.g_idx\""),
+        (of_gptq(r#","dynamic":{"+:x":{"group_size":4}}"#), gptq, "\"x.g_idx\""),
+        (of_gptq(r#","desc_act":1"#), gptq, "\"desc_act\""),
+        (of_gptq(r#","checkpoint_format":2"#), gptq, "\"checkpoint_format\""),
+        (of_gptq(r#","is_marlin_format":1"#), gptq, "\"is_marlin_format\""),
+        (python.to_owned(), gptq, ""),
+        (of_packed(r#""group_size":8"#), Vec::leak(packed(2).to_vec()), ""),
+        (of_packed(r#""group_size":8,"actorder":"group""#), Vec::leak(packed(2).to_vec()), "weight_g_idx"),
+        (of_packed(r#""group_size":8"#), Vec::leak(packed(1).to_vec()), "do not fit the groups"),
+        (of_packed(r#""group_size":8,"symmetric":false"#), Vec::leak(packed(2).to_vec()), "zero_point"),
+        (of_packed(r#""group_size":8,"symmetric":0"#), Vec::leak(packed(2).to_vec()), "\"symmetric\""),
+        (of_fp8(r#","weight_block_size":[128,128]"#), blocks, ""),
+        (of_fp8(""), blocks, ""),
+        (of_fp8(r#","weight_block_size":["8","8"]"#), blocks, "\"weight_block_size\""),
+        (of_fp8(r#","weight_block_size":[8]"#), blocks, "\"weight_block_size\""),
+        (r#"{"quantization_config":"#.to_owned(), blocks, "config.json"),
+        (of_fp8(r#","weight_block_size":[128,128]"#), one_scale, "blocks of 128 x 128"),
+        (of_fp8(""), one_scale, ""),
+        (of_fp8(""), second, "\"x.weight_scale_2\""),
+        (of_fp8(""), float_scale, "\"x.scale\" are of f32"),
+        ("{}".to_owned(), exl2, "order of its kernels"),
+        (r#"{"quantization":{"bits":4,"group_size":32}}"#.to_owned(), mlx, ""),
+        (r#"{"quantization":{"bits":4,"group_size":32,"x":{"bits":4,"group_size":32}}}"#.to_owned(), mlx, ""),
+        (r#"{"quantization":{"bits":4,"group_size":32,"m.x":{"bits":8}}}"#.to_owned(), mlx, "single modules"),
+        (r#"{"quantization":{"bits":7,"group_size":32}}"#.to_owned(), mlx, "7 bits"),
+        (r#"{"quantization":{"bits":4,"group_size":64,"mode":"mxfp4"}}"#.to_owned(), mlx, "groups of 64"),
+    ];
+    let folder = Folder::new();
+    for (config, tensors, wanted) in cases {
+        std::fs::write(folder.path("config.json"), &config).unwrap();
+        let tensors = [tensors, &[("plain.weight", "F32", &[1], 4)]].concat();
+        std::fs::write(folder.path("m.safetensors"), made_of(&tensors)).unwrap();
+        let file = File::open(folder.path("m.safetensors"), &combined()).unwrap();
+        floats(&file.required("plain.weight").unwrap()).unwrap();
+        match floats(&file.required("x.weight").unwrap()) {
+            Ok(_) => assert!(wanted.is_empty(), "{config} {tensors:?}"),
+            Err(e) => {
+                let named = ["x.weight", wanted].iter().all(|words| e.message().contains(words));
+                assert!(!wanted.is_empty() && named, "{config} {tensors:?}: {e}");
+                assert!(common::verify(&file).is_err(), "{config}");
+            }
+        }
+    }
+
+    // A configuration that cannot be opened spoils the weights that need it.
+    std::fs::remove_file(folder.path("config.json")).unwrap();
+    std::fs::create_dir(folder.path("config.json")).unwrap();
+    let tensors = [gptq, &[("plain.weight", "F32", &[1], 4)]].concat();
+    std::fs::write(folder.path("m.safetensors"), made_of(&tensors)).unwrap();
+    let file = File::open(folder.path("m.safetensors"), &combined()).unwrap();
+    floats(&file.required("plain.weight").unwrap()).unwrap();
+    let error = floats(&file.required("x.weight").unwrap()).unwrap_err();
+    assert!(error.message().contains("config.json"), "{error}");
+
+    // Names alone show nothing.
+    let maze = made_of(&[("maze_blocks", "U8", &[3, 4], 12), ("maze_scales", "U8", &[3], 3)]);
+    std::fs::write(folder.path("m.safetensors"), maze).unwrap();
+    let file = File::open(folder.path("m.safetensors"), &combined()).unwrap();
+    assert!(file.objects().all(|object| object.scheme().is_none()));
 }
 
 #[test]

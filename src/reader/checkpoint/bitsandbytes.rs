@@ -16,9 +16,10 @@ const NESTED_MAP: u64 = 256;
 pub fn describe_4_bits(found: &Found<'_>, _: &Config, to: &mut Description) -> Result<()> {
     let (codes, scales) = (found.required("packed_weight")?, found.required("scales")?);
     found.required("map")?;
-    let state = match found.tensor("fp4_state") {
-        Some(state) => state,
-        None => found.required("nf4_state")?,
+    let state = match (found.tensor("fp4_state"), found.tensor("nf4_state")) {
+        (Some(state), Some(_)) => return Err(state.wrong(format_args!("it has a state of nf4, too"))),
+        (Some(state), None) => state,
+        (None, _) => found.required("nf4_state")?,
     };
     let text = state.text()?;
     let json = parse(text.as_bytes()).map_err(|e| state.wrong(format_args!("{e}")))?;
@@ -56,7 +57,11 @@ pub fn describe_4_bits(found: &Found<'_>, _: &Config, to: &mut Description) -> R
     to.start(shape)?.number("bits", 4)?.number("group_size", block)?;
     let is_nested = scales.element_type() == (Some(Dtype::U8), None);
     if !is_nested {
-        return Ok(());
+        let nested = found.tensor("nested_scales").or(found.tensor("nested_map"));
+        return match nested {
+            Some(nested) => Err(nested.wrong(format_args!("it is there, but the scales are no codes of U8"))),
+            None => Ok(()),
+        };
     }
     found.required("nested_scales")?;
     found.required("nested_map")?;

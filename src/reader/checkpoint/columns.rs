@@ -56,6 +56,7 @@ pub fn describe_gptq(found: &Found<'_>, config: &Config, to: &mut Description) -
             "config.json says is_marlin_format, whose order belongs to a GPU's kernel"
         ));
     }
+    config.expect_whole()?;
     let offset = match config.checkpoint_format.as_deref() {
         None | Some("gptq") => 1,
         Some("gptq_v2") => 0,
@@ -78,6 +79,9 @@ pub fn describe_gptq(found: &Found<'_>, config: &Config, to: &mut Description) -
         return Err(codes.wrong(format_args!("{words} words cannot be divided into codes of {bits} bits")));
     }
     let group = group_size(config, columns)?;
+    if config.has_group_sizes || config.has_order && group < columns {
+        found.required("g_idx")?;
+    }
     let zero_words = rows.saturating_mul(bits).div_ceil(32);
     checked(found, rows, columns, group, [columns.div_ceil(group), zero_words])?;
     to.start(&[rows, columns])?.number("bits", bits)?.number("group_size", group)?.number("axis", 1)?;
@@ -105,8 +109,15 @@ pub fn plan_gptq(object: &Object<'_>) -> Result<Plan> {
 }
 
 pub fn describe_awq(found: &Found<'_>, config: &Config, to: &mut Description) -> Result<()> {
-    if let Some(other) = config.version.as_deref().filter(|version| !version.eq_ignore_ascii_case("gemm")) {
-        return Err(fail!(Unsupported, "config.json says version {other:?}, and only \"gemm\" can be read"));
+    config.expect_whole()?;
+    for (key, layout) in [("version", &config.version), ("checkpoint_format", &config.checkpoint_format)] {
+        let is_known = |layout: &str| ["gemm", "awq"].iter().any(|known| layout.eq_ignore_ascii_case(known));
+        if let Some(other) = layout.as_deref().filter(|layout| !is_known(layout)) {
+            return Err(fail!(
+                Unsupported,
+                "config.json says {key} {other:?}, and only \"gemm\" can be read"
+            ));
+        }
     }
     match config.bits {
         Some(4) => {}

@@ -29,6 +29,10 @@ pub struct Config {
     pub version: Option<String>,
     /// The codes are in the order of a GPU's kernel.
     pub is_marlin: bool,
+    /// Each column of GPTQ says its group.
+    pub has_order: bool,
+    /// The size of groups of GPTQ differs between modules.
+    pub has_group_sizes: bool,
     /// Rows and columns that have a scale in common.
     pub block: Option<[u64; 2]>,
     /// The forms of weights that compressed-tensors lists, each once.
@@ -36,6 +40,8 @@ pub struct Config {
     /// What MLX says of all modules, and of single ones, sorted by their names.
     pub mlx: Option<MlxForm>,
     mlx_modules: Vec<(String, MlxForm)>,
+    /// None of these modules is in the file.
+    pub has_other_modules: bool,
     is_there: bool,
     /// Why a file could not be read.
     broken: Option<Error>,
@@ -47,6 +53,8 @@ pub struct Form {
     pub bits: u64,
     pub group_size: Option<u64>,
     pub is_symmetric: bool,
+    /// Each column says its group.
+    pub has_order: bool,
 }
 
 /// How MLX quantized a module.
@@ -97,14 +105,46 @@ impl Config {
         let map = map_of("quantization_config").or_else(|| map_of("compression_config")).or_else(of_text);
         let Some(map) = map else { return Ok(()) };
         self.is_there = true;
-        self.method = text(map, "quant_method")?.unwrap_or_default();
-        self.bits = map.get("bits").and_then(Value::as_u64);
-        self.group_size = map.get("group_size").and_then(Value::as_i64);
-        self.checkpoint_format = text(map, "checkpoint_format")?;
-        self.version = text(map, "version")?;
-        self.is_marlin = matches!(map.get("is_marlin_format").map(Value::kind), Some(Kind::Bool(true)));
-        self.block = map.get("weight_block_size").and_then(numbers);
+        self.method = self.text(map, "quant_method")?.unwrap_or_default();
+        self.bits = self.value(map, "bits", Value::as_u64);
+        self.group_size = self.value(map, "group_size", Value::as_i64);
+        self.checkpoint_format = self.text(map, "checkpoint_format")?;
+        self.version = self.text(map, "version")?;
+        self.is_marlin = self.value(map, "is_marlin_format", truth).unwrap_or(false);
+        self.has_order = self.value(map, "desc_act", truth).unwrap_or(false);
+        let of_modules = map.get("dynamic").into_iter().flat_map(Value::pairs);
+        self.has_group_sizes = of_modules.into_iter().any(|(_, own)| own.get("group_size").is_some());
+        self.block = self.value(map, "weight_block_size", numbers);
         self.take_forms(map)
+    }
+
+    /// The value of a key. One of another kind makes the configuration one that cannot be understood.
+    fn value<'v, T>(
+        &mut self,
+        map: Value<'v>,
+        key: &str,
+        read: impl Fn(Value<'v>) -> Option<T>,
+    ) -> Option<T> {
+        let value = map.get(key).filter(|value| !matches!(value.kind(), Kind::Null))?;
+        let found = read(value);
+        if found.is_none() && self.broken.is_none() {
+            let what = "config.json: its value for";
+            self.broken = Some(fail!(Unsupported, "{what} {key:?} is not of the kind that it has to be"));
+        }
+        found
+    }
+
+    fn text(&mut self, map: Value<'_>, key: &str) -> Result<Option<String>> {
+        let text = self.value(map, key, Value::as_text);
+        text.map(|text| try_format(format_args!("{text}"))).transpose()
+    }
+
+    /// Fails if a part of the configuration could not be understood, which may be the one that matters.
+    pub fn expect_whole(&self) -> Result<()> {
+        match &self.broken {
+            Some(_) => Err(self.lacks("form of its codes")),
+            None => Ok(()),
+        }
     }
 
     fn take_modelopt(&mut self, file: Value<'_>) -> Result<()> {
@@ -146,11 +186,18 @@ impl Config {
         let groups = map.get("config_groups");
         for (_, group) in groups.into_iter().flat_map(Value::pairs) {
             let Some(weights) = group.get("weights") else { continue };
-            let Some(bits) = weights.get("num_bits").and_then(Value::as_u64) else { continue };
-            let group_size = weights.get("group_size").and_then(Value::as_u64).filter(|size| *size > 0);
-            let is_symmetric = !matches!(weights.get("symmetric").map(Value::kind), Some(Kind::Bool(false)));
-            let form = Form { bits, group_size, is_symmetric };
-            if self.forms.contains(&form) {
+            let Some(bits) = self.value(weights, "num_bits", Value::as_u64) else { continue };
+            let group_size = self.value(weights, "group_size", Value::as_i64);
+            let group_size = group_size.and_then(|size| u64::try_from(size).ok()).filter(|size| *size > 0);
+            let is_symmetric = self.value(weights, "symmetric", truth).unwrap_or(true);
+            let has_order = match weights.get("actorder").map(Value::kind) {
+                Some(Kind::Bool(is_so)) => is_so,
+                Some(Kind::Text(order)) => ["group", "dynamic"].contains(&order.as_str()),
+                _ => false,
+            };
+            let is_float = self.text(weights, "type")?.is_some_and(|kind| kind == "float");
+            let form = Form { bits, group_size, is_symmetric, has_order };
+            if is_float || self.forms.contains(&form) {
                 continue;
             }
             if self.forms.len() >= MAX_FORMS {
@@ -166,7 +213,8 @@ impl Config {
     #[cold]
     pub fn lacks(&self, what: &str) -> Error {
         match &self.broken {
-            Some(why) => why.again(),
+            Some(why) if matches!(why.cause(), Cause::Broken(_)) => why.again(),
+            Some(why) => fail!(Unsupported, "{why}"),
             None if self.is_there => {
                 fail!(Unsupported, "config.json beside the model does not say the {what}")
             }
@@ -183,17 +231,25 @@ impl Config {
         let found = self.mlx_modules.binary_search_by(|(name, _)| name.as_bytes().cmp(module));
         found.ok().and_then(|at| self.mlx_modules.get(at)).map(|(_, form)| *form).or(Some(all))
     }
+
+    /// The modules for which MLX says something else than for all.
+    pub fn mlx_modules(&self) -> impl Iterator<Item = &str> {
+        self.mlx_modules.iter().map(|(name, _)| name.as_str())
+    }
 }
 
-fn text(map: Value<'_>, key: &str) -> Result<Option<String>> {
-    map.get(key).and_then(Value::as_text).map(|text| try_format(format_args!("{text}"))).transpose()
+fn truth(value: Value<'_>) -> Option<bool> {
+    match value.kind() {
+        Kind::Bool(truth) => Some(truth),
+        _ => None,
+    }
 }
 
-/// Two numbers.
-pub fn numbers(list: Value<'_>) -> Option<[u64; 2]> {
+/// Two sizes.
+fn numbers(list: Value<'_>) -> Option<[u64; 2]> {
     let Kind::Array(items) = list.kind() else { return None };
     match (items.len(), items.get(0)?.as_u64(), items.get(1)?.as_u64()) {
-        (2, Some(a), Some(b)) => Some([a, b]),
+        (2, Some(a @ 1..), Some(b @ 1..)) => Some([a, b]),
         _ => None,
     }
 }
@@ -212,7 +268,31 @@ fn read_file(store: &dyn Store, path: &Path, budget: &Budget) -> Result<Option<O
     budget.charge(size.saturating_mul(PARSED), "config.json")?;
     let mut bytes = zeroed(in_memory(size)?)?;
     source.read_at(0, &mut bytes)?;
+    replace_python_numbers(&mut bytes);
     parse(&bytes).map(Some)
+}
+
+/// Makes 0 of the numbers NaN and Infinity, which Python writes and JSON does not have. None is a setting here.
+fn replace_python_numbers(json: &mut [u8]) {
+    let mut is_text = false;
+    let mut at = 0;
+    while let Some(rest) = json.get_mut(at..).filter(|rest| !rest.is_empty()) {
+        let word = [&b"NaN"[..], b"Infinity"].into_iter().find(|word| !is_text && rest.starts_with(word));
+        let length = match (word, rest.first()) {
+            (Some(word), _) => {
+                rest.iter_mut().take(word.len()).for_each(|byte| *byte = b' ');
+                rest.iter_mut().take(1).for_each(|byte| *byte = b'0');
+                word.len()
+            }
+            (None, Some(b'\\')) if is_text => 2,
+            (None, Some(b'"')) => {
+                is_text = !is_text;
+                1
+            }
+            _ => 1,
+        };
+        at = at.saturating_add(length);
+    }
 }
 
 /// A JSON text.

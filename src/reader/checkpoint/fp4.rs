@@ -95,16 +95,23 @@ fn plan(object: &Object<'_>) -> Result<Plan> {
     Ok(Plan { table: Table::Fp4, ..Plan::new(codes, Formula::Table, steps) })
 }
 
+/// Whether scales are powers of two.
+pub fn is_power(dtype: Option<Dtype>, logical: Option<Logical>) -> bool {
+    (dtype, logical) == (Some(Dtype::U8), None) || logical == Some(Logical::F8E8m0)
+}
+
+pub fn is_e4m3(_: Option<Dtype>, logical: Option<Logical>) -> bool {
+    logical == Some(Logical::F8E4m3fn)
+}
+
 /// The scales are powers of two.
 pub fn plan_mx(object: &Object<'_>) -> Result<Plan> {
-    let is_power =
-        |dtype, logical| (dtype, logical) == (Some(Dtype::U8), None) || logical == Some(Logical::F8E8m0);
     object.expect_type("scales", is_power, "u8 or f8_e8m0")?;
     Ok(Plan { scale_type: Some(Logical::F8E8m0), ..plan(object)? })
 }
 
 fn plan_nv(object: &Object<'_>, operation: Operation) -> Result<Plan> {
-    object.expect_type("scales", is_float, "a float")?;
+    object.expect_type("scales", is_e4m3, "f8_e4m3fn")?;
     object.expect_type("global_scale", is_float, "a float")?;
     object.expect("global_scale", Some(1), "all groups together")?;
     Ok(Plan { factor: Some(("global_scale", operation)), ..plan(object)? })

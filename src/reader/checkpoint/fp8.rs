@@ -16,10 +16,9 @@ pub fn describe_blocks(found: &Found<'_>, config: &Config, to: &mut Description)
     let (codes, [rows, columns]) = found.matrix()?;
     let scales = found.required("scales")?;
     let shape = scales.shape();
-    let block = config.block.unwrap_or(USUAL_BLOCK);
-    let [height, width] = block.map(|side| side.max(1));
+    let [height, width] = config.block.unwrap_or(USUAL_BLOCK);
     let block = match shape {
-        [] | [1] => [rows, columns],
+        [] | [1] if config.block.is_none() => return description(codes.shape(), [rows, columns], to),
         _ if shape == [rows.div_ceil(height), columns.div_ceil(width)] => [height, width],
         _ => {
             return Err(scales.wrong(format_args!(
@@ -29,6 +28,9 @@ pub fn describe_blocks(found: &Found<'_>, config: &Config, to: &mut Description)
             )))
         }
     };
+    if config.block.is_none() {
+        config.expect_whole()?;
+    }
     description(codes.shape(), block, to)
 }
 

@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::found::{Attribute, Description, Found, Part, MAX_PARTS, NO_TENSOR};
 use super::schemes::{Scheme, SCHEMES};
-use crate::error::{broken, fail, Cause, Error, Result, Rule};
+use crate::error::{broken, fail, Cause, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, try_box};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{table_position, Format};
@@ -73,6 +73,9 @@ impl Group {
     }
 }
 
+/// Bytes of an error with its text.
+const MOST_OF_ERROR: u64 = 4096;
+
 /// Looks for the tensors of weights.
 struct Finder<'f> {
     file: &'f File,
@@ -81,8 +84,8 @@ struct Finder<'f> {
     schemes: Vec<&'static Scheme>,
     /// Those of them that it names, with their scales and codes.
     said: Vec<(&'static Scheme, &'static Part, &'static Part)>,
-    /// Whether a tensor belongs to a group.
-    is_taken: Vec<bool>,
+    /// The number of the group that a tensor belongs to, or [`NO_GROUP`].
+    taken: Vec<u32>,
     groups: Groups,
     /// Hashes of the names of weights that no tensor has.
     names: HashTable<u64>,
@@ -94,21 +97,24 @@ struct Finder<'f> {
     counted: u64,
 }
 
+/// A tensor that belongs to no group.
+const NO_GROUP: u32 = u32::MAX;
+
 /// The tensors of a module that a scheme names.
 struct Siblings {
     /// Their positions, or [`NO_TENSOR`] for those that are missing or belong to another weight.
     tensors: [u32; MAX_PARTS],
-    /// Whether another weight has one.
-    is_shared: bool,
+    /// The number of another weight that has one, or [`NO_GROUP`].
+    other: u32,
 }
 
 /// The groups of a file.
 pub fn find(file: &File, config: &Config) -> Result<Groups> {
     let count = file.object_count();
-    file.charge_combined(count as u64, "the tensors of quantized weights")?;
-    let mut is_taken = Vec::new();
-    is_taken.try_reserve_exact(count)?;
-    is_taken.resize(count, false);
+    file.charge_combined(bytes_of::<u32>(count), "the tensors of quantized weights")?;
+    let mut taken = Vec::new();
+    taken.try_reserve_exact(count)?;
+    taken.resize(count, NO_GROUP);
     let mut schemes = Vec::new();
     schemes.try_reserve_exact(SCHEMES.len())?;
     schemes.extend(SCHEMES.iter().filter(|scheme| (scheme.may_be)(config)));
@@ -123,7 +129,7 @@ pub fn find(file: &File, config: &Config) -> Result<Groups> {
         config,
         schemes,
         said,
-        is_taken,
+        taken,
         groups: Groups::default(),
         names: HashTable::new(),
         hasher: crate::hash::state(),
@@ -155,10 +161,15 @@ fn before<'n>(name: &'n [u8], suffix: &str) -> Option<&'n [u8]> {
 
 impl<'f> Finder<'f> {
     fn tensor(&self, at: usize) -> Option<Object<'f>> {
-        if self.is_taken.get(at) != Some(&false) {
+        if self.taken.get(at) != Some(&NO_GROUP) {
             return None;
         }
-        let is_one = |object: &Object<'f>| object.format() == Format::Dense && object.components().len() == 1;
+        // One with attributes would lose them.
+        let is_one = |object: &Object<'f>| {
+            object.format() == Format::Dense
+                && object.components().len() == 1
+                && object.attributes().is_none()
+        };
         self.file.object(at).filter(is_one)
     }
 
@@ -209,10 +220,27 @@ impl<'f> Finder<'f> {
             for part in scheme.parts.iter().filter(|part| part.is_sure) {
                 let Some(module) = before(name, part.suffix) else { continue };
                 let siblings = self.siblings(scheme, module, at)?;
+                if siblings.other != NO_GROUP {
+                    return self.spoil(siblings.other, name);
+                }
                 if self.is_it(scheme, module, &siblings) {
                     return self.add(scheme, module, &siblings, at);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Makes the numbers of a weight unreadable, as it has a tensor that its scheme does not have.
+    #[cold]
+    fn spoil(&mut self, number: u32, name: &[u8]) -> Result<()> {
+        let group = self.groups.all.get(number as usize).filter(|group| group.form.is_ok());
+        let Some(scheme) = group.map(|group| group.scheme) else { return Ok(()) };
+        self.count_memory(scheme, true)?;
+        let (name, of) = (Quoted(name), scheme.name);
+        let why = try_box(fail!(Unsupported, "there is {name}, too, which weights of {of} do not have"))?;
+        if let Some(group) = self.groups.all.get_mut(number as usize) {
+            group.form = Err(why);
         }
         Ok(())
     }
@@ -236,10 +264,12 @@ impl<'f> Finder<'f> {
 
     /// The tensors of a module that a scheme names. One of them is at that position.
     fn siblings(&mut self, scheme: &Scheme, module: &[u8], at: usize) -> Result<Siblings> {
-        let mut siblings = Siblings { tensors: [NO_TENSOR; MAX_PARTS], is_shared: false };
+        let mut siblings = Siblings { tensors: [NO_TENSOR; MAX_PARTS], other: NO_GROUP };
         for (place, part) in siblings.tensors.iter_mut().zip(scheme.parts) {
             let Some(at) = self.position(module, part.suffix, at)? else { continue };
-            siblings.is_shared |= self.is_taken.get(at) == Some(&true);
+            if let Some(group) = self.taken.get(at).filter(|group| **group != NO_GROUP) {
+                siblings.other = *group;
+            }
             *place = self.tensor(at).map_or(Ok(NO_TENSOR), |_| table_position(at))?;
         }
         Ok(siblings)
@@ -277,7 +307,7 @@ impl<'f> Finder<'f> {
         let tensors = siblings.tensors.get(..scheme.parts.len()).unwrap_or_default();
         let mut parts = scheme.parts.iter().zip(tensors);
         let has_the_name = parts.any(|(part, tensor)| part.suffix == scheme.weight && *tensor != NO_TENSOR);
-        if siblings.is_shared || !has_the_name && !self.is_free_name(scheme, module)? {
+        if siblings.other != NO_GROUP || !has_the_name && !self.is_free_name(scheme, module)? {
             return Ok(());
         }
         let described = match self.describe(scheme, module, &siblings.tensors) {
@@ -285,8 +315,9 @@ impl<'f> Finder<'f> {
             described => described,
         };
         self.count_memory(scheme, described.is_err())?;
+        let number = table_position(self.groups.all.len())?;
         for at in tensors.iter().filter(|at| **at != NO_TENSOR) {
-            self.is_taken.get_mut(*at as usize).into_iter().for_each(|place| *place = true);
+            self.taken.get_mut(*at as usize).into_iter().for_each(|place| *place = number);
         }
         let start = table_position(self.groups.tensors.len())?;
         self.groups.tensors.try_reserve(tensors.len())?;
@@ -325,9 +356,8 @@ impl<'f> Finder<'f> {
 
     /// Counts the memory of one more weight, many at a time.
     fn count_memory(&mut self, scheme: &Scheme, has_error: bool) -> Result<()> {
-        /// Names and positions, and an error with its text where there is one.
+        /// Names and positions.
         const MOST_OF_ONE: u64 = 512;
-        const MOST_OF_ERROR: u64 = 4096;
         /// So much is counted before it is used.
         const AT_ONCE: u64 = 1 << 16;
         let of_error = if has_error { MOST_OF_ERROR } else { MOST_OF_ONE };
@@ -343,15 +373,20 @@ impl<'f> Finder<'f> {
     /// Describes a weight in [`Finder::description`].
     fn describe(&mut self, scheme: &'static Scheme, module: &[u8], tensors: &[u32; MAX_PARTS]) -> Result<()> {
         let found = Found { parts: scheme.parts, module, tensors, file: self.file };
-        let types = found.tensor("packed_weight").map(|codes| codes.element_type());
-        let Some((dtype, logical)) = types.filter(|(dtype, logical)| !(scheme.codes)(*dtype, *logical))
-        else {
-            return (scheme.describe)(&found, self.config, &mut self.description);
-        };
-        let unknown = dtype.map_or("unknown", |dtype| dtype.name());
-        let name = logical.map_or(unknown, |logical| logical.name());
-        let (codes, scheme) = (found.name_of("packed_weight")?, scheme.name);
-        Err(broken!(Rule::QuantizedGeometry, "the codes {codes} are of {name}, which {scheme} does not have"))
+        for (role, is_it) in [("packed_weight", scheme.codes), ("scales", scheme.scales)] {
+            let Some(tensor) = found.tensor(role) else { continue };
+            let (dtype, logical) = tensor.element_type();
+            if !is_it(dtype, logical) {
+                let unknown = dtype.map_or("unknown", |dtype| dtype.name());
+                let of = logical.map_or(unknown, |logical| logical.name());
+                let (name, scheme) = (found.name_of(role)?, scheme.name);
+                return Err(broken!(
+                    Rule::QuantizedGeometry,
+                    "the {role} {name} are of {of}, which {scheme} does not have"
+                ));
+            }
+        }
+        (scheme.describe)(&found, self.config, &mut self.description)
     }
 
     /// The number of the form that the last description has. Neighbours mostly have the same.

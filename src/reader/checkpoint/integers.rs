@@ -26,8 +26,9 @@ pub fn describe_bytes(found: &Found<'_>, config: &Config, to: &mut Description) 
             scales.count()
         )));
     }
-    let is_asymmetric = |form: &Form| form.bits == 8 && !form.is_symmetric;
-    if !config.forms.is_empty() && config.forms.iter().all(is_asymmetric) {
+    config.expect_whole()?;
+    let mut of_bytes = config.forms.iter().filter(|form| form.bits == 8).peekable();
+    if of_bytes.peek().is_some() && of_bytes.all(|form| !form.is_symmetric) {
         found.required("zeros")?;
     }
     to.start(codes.shape())?.number("bits", 8)?;
@@ -94,21 +95,35 @@ pub fn describe_packed(found: &Found<'_>, config: &Config, to: &mut Description)
     if rows != packed_rows {
         return Err(stated.wrong(format_args!("it says {rows} rows, but the codes have {packed_rows}")));
     }
+    config.expect_whole()?;
     let (form, order) = form_of(config, &codes, columns, words)?;
     let scales = found.required("scales")?;
     let groups_of = |group: u64| columns.div_ceil(group.max(1));
+    let of_bits = || config.forms.iter().filter(|other| other.bits == form.bits);
+    let is_whole = of_bits().any(|form| form.group_size.is_none_or(|group| group >= columns));
     let group = match *scales.shape() {
-        [] | [1] => columns,
-        [of, 1] if of == rows => columns,
+        [] | [1] if is_whole => columns,
+        [of, 1] if of == rows && is_whole => columns,
         [of, groups] if of == rows => {
-            // Without a size that fits, a group that divides the columns follows from the scales.
-            let sizes = config.forms.iter().filter(|other| other.bits == form.bits);
-            let stated = sizes.filter_map(|form| form.group_size).find(|group| groups_of(*group) == groups);
-            let divided =
-                columns.checked_div(groups).filter(|group| group.checked_mul(groups) == Some(columns));
-            stated.or(divided).ok_or_else(|| {
-                scales.wrong(format_args!("{groups} scales of a row do not divide its {columns} columns"))
-            })?
+            let mut stated = of_bits().filter_map(|form| form.group_size);
+            let mut fitting = stated.clone().filter(|group| groups_of(*group) == groups);
+            match (fitting.next(), stated.next()) {
+                (Some(group), _) if fitting.any(|other| other != group) => {
+                    return Err(scales.wrong(format_args!(
+                        "config.json has several sizes of groups that give {groups} scales a row"
+                    )));
+                }
+                (Some(group), _) => group,
+                // Without a size, a group that divides the columns follows from the scales.
+                (None, None) if columns.checked_rem(groups) == Some(0) => {
+                    columns.checked_div(groups).unwrap_or(columns)
+                }
+                (None, _) => {
+                    return Err(scales.wrong(format_args!(
+                        "{groups} scales of a row of {columns} columns do not fit the groups in config.json"
+                    )));
+                }
+            }
         }
         _ => {
             let shape = scales.shape();
@@ -131,8 +146,11 @@ pub fn describe_packed(found: &Found<'_>, config: &Config, to: &mut Description)
             );
         }
     }
-    if !config.forms.iter().any(|other| other.bits == form.bits && other.is_symmetric) {
+    if !of_bits().any(|form| form.is_symmetric) {
         found.required("zeros")?;
+    }
+    if group < columns && of_bits().all(|form| form.has_order) {
+        found.required("g_idx")?;
     }
     to.start(&[rows, columns])?;
     let order = if order == Order::Low { "lsb_first" } else { "lsb_first_in_words" };
@@ -167,7 +185,7 @@ pub fn plan_packed(object: &Object<'_>) -> Result<Plan> {
     let mut plan = Plan::new(codes, Formula::Less { is_signed: false }, steps);
     if object.component("g_idx").is_some() {
         object.expect("g_idx", Some(columns), "its columns")?;
-        plan.has_groups = steps.column_step == 1;
+        plan.has_groups = true;
     }
     if object.component("zeros").is_none() {
         plan.layout.zeros = Zeros::Same(f32::from(1u8.wrapping_shl(bits.saturating_sub(1))));

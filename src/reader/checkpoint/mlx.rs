@@ -21,8 +21,22 @@ pub fn describe(found: &Found<'_>, config: &Config, to: &mut Description) -> Res
     let bits = form.bits.or(usual.map(|(bits, _)| bits)).ok_or_else(|| config.lacks("bits"))?;
     let group =
         form.group_size.or(usual.map(|(_, group)| group)).ok_or_else(|| config.lacks("group_size"))?;
-    if !(1..=8).contains(&bits) || usual.is_some_and(|(usual, _)| usual != bits) {
-        return Err(fail!(Unsupported, "config.json says {bits} bits, which {mode} of MLX does not have"));
+    config.expect_whole()?;
+    if config.has_other_modules {
+        return Err(fail!(
+            Unsupported,
+            "config.json has forms for single modules under \"quantization\", but not one of these is in the file"
+        ));
+    }
+    let is_possible = match usual {
+        Some(usual) => usual == (bits, group),
+        None => matches!(bits, 1..=6 | 8),
+    };
+    if !is_possible {
+        return Err(fail!(
+            Unsupported,
+            "config.json says {bits} bits in groups of {group}, which {mode} of MLX does not have"
+        ));
     }
     let shape = codes.shape();
     let Some((words, rows)) = shape.split_last() else {

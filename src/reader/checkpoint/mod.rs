@@ -28,7 +28,7 @@ pub use tensors::StoredTensor;
 use super::file::File;
 use super::open_options::OpenOptions;
 use super::store::Store;
-use crate::error::{fail, Quoted, Result};
+use crate::error::{fail, try_format, Quoted, Result};
 use crate::model::manifest::Format;
 use crate::reader::object::Object;
 use config::Config;
@@ -51,7 +51,7 @@ impl File {
         if !options.combine_quantized {
             return Ok(());
         }
-        let config = match place {
+        let mut config = match place {
             Some((store, path)) => {
                 let folder = path.parent().unwrap_or(Path::new(""));
                 let config = Config::read(store, folder, &self.shards.budget.lock());
@@ -59,6 +59,15 @@ impl File {
             }
             None => Config::default(),
         };
+        let mut has_modules = None;
+        for module in config.mlx_modules() {
+            let weight = try_format(format_args!("{module}.weight"))?;
+            has_modules = Some(self.find_position(weight).is_some());
+            if has_modules == Some(true) {
+                break;
+            }
+        }
+        config.has_other_modules = has_modules == Some(false);
         let groups = groups::find(self, &config)?;
         match groups.all.is_empty() {
             true => Ok(()),

@@ -4,7 +4,7 @@ use super::config::Config;
 use super::found::{Description, Found, Part, NO_TENSOR};
 use super::plan::{is_float, Plan};
 use super::{bitsandbytes, columns, fp4, fp8, hqq, integers, mlx};
-use crate::error::Result;
+use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::reader::object::Object;
 
@@ -41,7 +41,7 @@ const fn sure(suffix: &'static str, role: &'static str) -> Part {
 }
 
 /// Rows that come first are tried first.
-pub static SCHEMES: [Scheme; 18] = [
+pub static SCHEMES: [Scheme; 23] = [
     Scheme {
         name: "fp8_blocks",
         weight: ".weight",
@@ -59,7 +59,7 @@ pub static SCHEMES: [Scheme; 18] = [
         weight: ".weight",
         parts: &[part(".weight", "packed_weight"), part(".scale", "scales")],
         codes: is_float8,
-        scales: |_, logical| logical == Some(Logical::F8E8m0),
+        scales: is_power_of_two,
         is_it: has_scales,
         may_be: |_| true,
         is_said: |config| config.method == "fp8",
@@ -73,7 +73,7 @@ pub static SCHEMES: [Scheme; 18] = [
         codes: |dtype, logical| {
             logical == Some(Logical::F4E2m1) || (dtype, logical) == (Some(Dtype::I8), None)
         },
-        scales: |_, logical| logical == Some(Logical::F8E8m0),
+        scales: is_power_of_two,
         is_it: |found| has_scales_of(found, Logical::F8E8m0),
         may_be: |_| true,
         is_said: |config| config.method == "fp8",
@@ -153,7 +153,7 @@ pub static SCHEMES: [Scheme; 18] = [
             sure(".weight_global_scale", "global_scale"),
         ],
         codes: is_byte,
-        scales: is_float,
+        scales: fp4::is_e4m3,
         is_it: |found| found.tensor("global_scale").is_some() || has_scales_of(found, Logical::F8E4m3fn),
         may_be: |_| true,
         is_said: |_| false,
@@ -165,7 +165,7 @@ pub static SCHEMES: [Scheme; 18] = [
         weight: ".weight",
         parts: &[sure(".weight_packed", "packed_weight"), part(".weight_scale", "scales")],
         codes: is_byte,
-        scales: is_byte,
+        scales: fp4::is_power,
         is_it: |_| true,
         may_be: |_| true,
         is_said: |config| config.method == "compressed-tensors",
@@ -181,7 +181,7 @@ pub static SCHEMES: [Scheme; 18] = [
             sure(".weight_scale_2", "global_scale"),
         ],
         codes: is_byte,
-        scales: is_float,
+        scales: fp4::is_e4m3,
         is_it: has_more,
         may_be: |_| true,
         is_said: |config| config.method == "modelopt",
@@ -193,8 +193,11 @@ pub static SCHEMES: [Scheme; 18] = [
         weight: "",
         parts: &[sure("_blocks", "packed_weight"), part("_scales", "scales")],
         codes: is_byte,
-        scales: is_byte,
-        is_it: |found| found.tensor("scales").is_some_and(|scales| is_byte_type(scales.element_type())),
+        scales: fp4::is_power,
+        is_it: |found| {
+            let has_groups = found.tensor("packed_weight").is_none_or(|codes| codes.shape().len() == 4);
+            has_groups && found.tensor("scales").is_some_and(|scales| is_byte_type(scales.element_type()))
+        },
         may_be: |_| true,
         is_said: |config| config.method == "mxfp4",
         describe: fp4::describe_blocks,
@@ -314,7 +317,107 @@ pub static SCHEMES: [Scheme; 18] = [
         describe: fp8::describe,
         plan: fp8::plan,
     },
+    Scheme {
+        name: "exl2",
+        weight: ".weight",
+        parts: &[
+            sure(".q_weight", "packed_weight"),
+            sure(".q_invperm", "q_invperm"),
+            sure(".q_scale_max", "q_scale_max"),
+            part(".q_scale", "scales"),
+            part(".q_groups", "q_groups"),
+            part(".q_group_map", "q_group_map"),
+            part(".q_perm", "q_perm"),
+        ],
+        codes: |_, _| true,
+        scales: |_, _| true,
+        is_it: |_| true,
+        may_be: |_| true,
+        is_said: |_| false,
+        describe: describe_refused,
+        plan: plan_refused,
+    },
+    Scheme {
+        name: "exl3",
+        weight: ".weight",
+        parts: &[
+            sure(".trellis", "packed_weight"),
+            sure(".suh", "suh"),
+            sure(".svh", "svh"),
+            part(".su", "su"),
+            part(".sv", "sv"),
+            part(".mcg", "mcg"),
+            part(".mul1", "mul1"),
+        ],
+        codes: |_, _| true,
+        scales: |_, _| true,
+        is_it: |_| true,
+        may_be: |_| true,
+        is_said: |_| false,
+        describe: describe_refused,
+        plan: plan_refused,
+    },
+    Scheme {
+        name: "aqlm",
+        weight: ".weight",
+        parts: &[sure(".codebooks", "packed_weight"), part(".codes", "codes"), part(".scales", "scales")],
+        codes: |_, _| true,
+        scales: |_, _| true,
+        is_it: |_| true,
+        may_be: |_| true,
+        is_said: |_| false,
+        describe: describe_refused,
+        plan: plan_refused,
+    },
+    Scheme {
+        name: "quip_sharp",
+        weight: ".weight",
+        parts: &[
+            sure(".Qidxs", "packed_weight"),
+            part(".SU", "SU"),
+            part(".SV", "SV"),
+            part(".Wscale", "Wscale"),
+            part(".codebook_id", "codebook_id"),
+        ],
+        codes: |_, _| true,
+        scales: |_, _| true,
+        is_it: |_| true,
+        may_be: |_| true,
+        is_said: |_| false,
+        describe: describe_refused,
+        plan: plan_refused,
+    },
+    Scheme {
+        name: "marlin",
+        weight: ".weight",
+        parts: &[
+            sure(".B", "packed_weight"),
+            part(".s", "scales"),
+            part(".workspace", "workspace"),
+            part(".perm", "perm"),
+        ],
+        codes: |_, _| true,
+        scales: |_, _| true,
+        is_it: |_| true,
+        may_be: |config| config.is_marlin,
+        is_said: |_| false,
+        describe: describe_refused,
+        plan: plan_refused,
+    },
 ];
+
+/// Codes in the order of a GPU's kernel, or one that is stated nowhere.
+fn describe_refused(_: &Found<'_>, _: &Config, _: &mut Description) -> Result<()> {
+    Err(fail!(Unsupported, "its tool stores codes in an order of its kernels, which cannot be read"))
+}
+
+fn plan_refused(_: &Object<'_>) -> Result<Plan> {
+    Err(fail!(Unsupported, "its tool stores codes in an order of its kernels, which cannot be read"))
+}
+
+fn is_power_of_two(_: Option<Dtype>, logical: Option<Logical>) -> bool {
+    logical == Some(Logical::F8E8m0)
+}
 
 fn has_scales(found: &Found<'_>) -> bool {
     found.tensor("scales").is_some()

@@ -142,7 +142,8 @@ fn file_of(
     let (parts, manifest) = joined.map_err(|e| e.within(format_args!("{label}")))?;
     info.passed_over = files.passed_over;
     let mut file = File::of_parts(parts, Some(label), manifest, info, shards, budget, options)?;
-    file.combine(options, files.paths.first().map(|path| (store, path.as_path())))?;
+    let place = files.index_path.as_ref().or(files.paths.first());
+    file.combine(options, place.map(|path| (store, path.as_path())))?;
     Ok(file)
 }
 
