@@ -66,7 +66,7 @@ def test_all_block_types_become_every_float(dtype):
             kinds.add(found["data"].type)
             array = found.numpy(dtype=dtype)
             assert array.shape == found.shape and array.dtype.name == dtype, name
-            # Each number is rounded to f32, and once more to what is smaller.
+            # Each number is rounded to f32, and then to the smaller type.
             np.testing.assert_array_equal(array.astype("f8"), exact.astype("f4").astype(array.dtype).astype("f8"))
     assert len(kinds) >= (12 if dtype == "float16" else 25), kinds
 
@@ -128,7 +128,7 @@ def test_numbers_that_have_the_dtype_already_stay_where_they_are(path):
             array = f["floats"].numpy(dtype=dtype)
             assert np.shares_memory(array, f["floats"].numpy()) and not array.flags.writeable
         assert f["pairs"].numpy(dtype="complex64").tolist() == [1 + 2j, 3]
-    assert array.tolist() == [0.5, -1.5, 300], "it outlives the file"
+    assert array.tolist() == [0.5, -1.5, 300], "the array stays valid after the file is closed"
 
 
 def test_a_dtype_has_many_names(path):
@@ -188,7 +188,7 @@ def test_a_last_block_that_is_not_full():
 
 
 def test_no_more_memory_is_taken_than_the_array(tmp_path):
-    """One decode, straight into the new array."""
+    """The blocks are decoded once, straight into the new array."""
     tracemalloc = pytest.importorskip("tracemalloc")
     with libztensor.create(tmp_path / "large.zt") as w:
         w.add("a", np.zeros(1 << 22, "f2"))
@@ -241,7 +241,7 @@ def test_a_tensor_by_name_has_any_type(path):
         assert f.get_tensor("pairs", dtype="float64").tolist() == [[1, 2], [3, 0]]
         assert f.get_tensor("pairs", dtype="complex64").tolist() == [1 + 2j, 3]
         assert "csr" not in f.keys(), "as without dtype"
-        with pytest.raises(libztensor.Unsupported, match="'csr' is sparse_csr, no array: pass dtype="):
+        with pytest.raises(libztensor.Unsupported, match="'csr' is sparse_csr, not an array: pass dtype="):
             f.get_tensor("csr")
         with pytest.raises(libztensor.InvalidArgument, match="dtype 'half a float' is not"):
             f.get_tensor("a", dtype="half a float")
@@ -324,7 +324,7 @@ def test_a_read_that_says_too_little_or_too_much_is_refused(path):
     with libztensor.open(path) as f, libztensor.Cache(1 << 20, 1 << 12) as cache:
         one, target = f["a"], np.zeros(64, "f8")
         for how, words in [
-                ({}, "read 0 has to have either a component or an object"),
+                ({}, "read 0 needs either a component or an object"),
                 (dict(object=one, component=one["data"], dtype="float32"), "either a component or an object"),
                 (dict(object=one), "read 0 of 'a' needs a dtype"),
                 (dict(object=one, dtype="float32", offset=1), "offset needs rows"),

@@ -1,4 +1,5 @@
-"""save_file writes what the name of the file says, and .safetensors files are those that safetensors itself writes."""
+"""The end of the name selects what save_file writes. .safetensors files have the same bytes as those of
+safetensors."""
 import json
 import os
 import random
@@ -21,7 +22,7 @@ def dtype(name):
 
 
 def arrays(seed):
-    """Arrays of every type, of shapes and names as they come."""
+    """Arrays of every type, with various shapes and names."""
     chance, made = random.Random(seed), {}
     for at, name in enumerate(PLAIN * 2):
         shape = tuple(chance.choice([0, 1, 2, 3, 7]) for _ in range(chance.randrange(4)))
@@ -104,7 +105,7 @@ def test_what_fails_leaves_what_was_there(tmp_path):
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["a.safetensors"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links and permissions as of Unix")
+@pytest.mark.skipif(os.name == "nt", reason="needs links and permissions of Unix")
 def test_what_is_replaced_keeps_its_permissions_and_a_link_stays_one(tmp_path):
     path, link = tmp_path / "a.safetensors", tmp_path / "link.safetensors"
     save_file({}, path)
@@ -124,7 +125,7 @@ def test_what_is_replaced_keeps_its_permissions_and_a_link_stays_one(tmp_path):
 
 
 def test_tensors_are_made_one_by_one(tmp_path):
-    """At no time more than one of them is there."""
+    """At most one of them exists at any time."""
     alive, most = set(), [0]
 
     class Kept:

@@ -1,5 +1,5 @@
-"""libztensor.safetensors in the place of safetensors: what one writes the other reads, with the same bytes, and programs do not
-notice which one they have."""
+"""libztensor.safetensors in place of safetensors: each reads the other's files, the bytes are the same, and
+programs cannot tell the two apart."""
 import os
 import random
 import subprocess
@@ -23,7 +23,7 @@ TYPES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
 
 
 def arrays(seed):
-    """Arrays of every type: empty, scalar, and of many dimensions."""
+    """Arrays of every type: empty, scalar, and with many dimensions."""
     chance, made = random.Random(seed), {}
     for at, name in enumerate(TYPES * 2):
         dtype = np.dtype(getattr(ml_dtypes, name, name))
@@ -51,7 +51,7 @@ def test_serialize_and_deserialize_give_what_safetensors_gives(tmp_path, seed, m
     assert dict(found) == expected and len(found) == len(expected)
     with reference.safe_open(path, "np") as f, own.safe_open(path, "np") as g:
         assert [name for name, _ in found] == g.offset_keys()
-        # The order of empty tensors at one place changes there from run to run.
+        # safetensors does not keep the order of empty tensors at the same position.
         assert [expected[name]["data"] for name in g.offset_keys()] == [expected[name]["data"] for name in f.offset_keys()]
         assert (g.keys(), g.metadata()) == (f.keys(), f.metadata())
         for name in g.keys():
@@ -77,7 +77,7 @@ def test_tensors_and_parts_are_those_of_safetensors(tmp_path, seed):
             if array.ndim and array.size:
                 index = tuple(part(size) for size in array.shape)
                 same(g.get_slice(name)[index], array[index])
-                if all(array[index].shape):  # safetensors refuses the others
+                if all(array[index].shape):  # safetensors rejects the others
                     same(g.get_slice(name)[index], f.get_slice(name)[index])
     for backend in ("mmap", "pread"):
         found, expected = own_numpy.load_file(path, backend=backend), reference_numpy.load_file(path, backend=backend)
@@ -202,7 +202,7 @@ def python(*arguments, path, cwd):
 
 @pytest.fixture(params=["with safetensors", "without"])
 def packages(request, tmp_path):
-    """What is to be searched for libztensor and NumPy, with safetensors or without it."""
+    """The search path for libztensor and NumPy, with or without safetensors."""
     package = Path(libztensor.__file__).parents[1]
     site = Path(np.__file__).parents[1]
     if request.param == "with safetensors":
@@ -219,7 +219,7 @@ def test_programs_have_it_in_the_place_of_safetensors(tmp_path, packages):
     folder.mkdir()
     (folder / "program.py").write_text(PROGRAM)
     arguments = [tmp_path / "a.safetensors", "-m", "x"]
-    isolated = [] if len(packages) == 3 else ["-S"]  # nothing but what path says
+    isolated = [] if len(packages) == 3 else ["-S"]  # search only PYTHONPATH
     printed = python(*isolated, "-m", "libztensor.safetensors", folder / "program.py", *arguments, path=packages, cwd=tmp_path)
     assert printed == "__main__ [0, 1, 2] ['-m', 'x'] its folder\n"
     printed = python(*isolated, "-m", "libztensor.safetensors", "-m", "program", *arguments, path=packages, cwd=folder)

@@ -1,4 +1,5 @@
-"""Type checkers know all that a program may call: every parameter and result of what is public, down to what a list is of."""
+"""Type checkers know the complete public interface: every parameter and result, including the types of list
+items."""
 import inspect
 import os
 import re
@@ -19,7 +20,7 @@ BARE = re.compile(r"\b(dict|list|tuple|Dict|List|Tuple|Iterable|Iterator|Mapping
 
 
 def of(owner, names):
-    """(what it is called, its annotations or None) of functions, methods and properties."""
+    """(name, annotations or None) of functions, methods and properties."""
     for name in names:
         found = inspect.getattr_static(owner, name)
         if isinstance(found, (staticmethod, classmethod)):
@@ -37,7 +38,7 @@ def of_function(function):
 
 
 def public():
-    yield from of(libztensor, [name for name in libztensor.__all__ if name != "safe_open"])  # which is libztensor.numpy's
+    yield from of(libztensor, [name for name in libztensor.__all__ if name != "safe_open"])  # it is defined in libztensor.numpy
     yield from of(libztensor.numpy, [name for name in libztensor.numpy.__all__ if name != "SafetensorError"])
     standin = libztensor.safetensors
     yield from of(standin, ["deserialize", "install", "serialize", "serialize_file"])
@@ -55,7 +56,7 @@ def public():
 @pytest.mark.parametrize("name, annotations", public(), ids=lambda one: one if isinstance(one, str) else "")
 def test_all_that_is_public_has_types(name, annotations):
     for one in annotations:
-        assert isinstance(one, str), "it lacks one"
+        assert isinstance(one, str), "an annotation is missing"
         assert not BARE.search(one), one
 
 

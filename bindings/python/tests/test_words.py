@@ -44,15 +44,15 @@ def read(**how):
      "open_model opens it, and shards says when"),
     (lambda path: opened().verify(object=opened()["a"]), libztensor.InvalidArgument, "^object or component is one of another file"),
     (lambda path: other_component(), libztensor.InvalidArgument, "^component is not one of object"),
-    (lambda path: opened()["nothing"], KeyError, "^there is no object 'nothing'$"),
-    (lambda path: opened().at(9), IndexError, "no object 9: the file has 2"),
+    (lambda path: opened()["nothing"], KeyError, "^the file has no object 'nothing'$"),
+    (lambda path: opened().at(9), IndexError, "object 9 is out of range: the file has 2"),
     (lambda path: libztensor.File.open_parts("a.zt"), TypeError, "list of paths, not 'a.zt'"),
     (lambda path: read(offset=100), libztensor.InvalidArgument, "^read 0: offset 100 passes its 24 bytes"),
     (lambda path: read(count=(1, 1)), libztensor.InvalidArgument, "^read 0 has count, which needs start"),
     (lambda path: read(target_stride=4, rows=2, row_length=12), libztensor.InvalidArgument, "^read 0: target_stride is 4"),
     (lambda path: libztensor.create(path).add("a", np.array(["text"])), libztensor.Unsupported, "<U4 have no type in a file"),
-    (lambda path: libztensor.open(path, allocator=3), TypeError, "libztensor.allocator makes what is passed here, not 3"),
-    (lambda path: libztensor.open(path, hooks=3), TypeError, "libztensor.thread_hooks makes what is passed here, not 3"),
+    (lambda path: libztensor.open(path, allocator=3), TypeError, "pass a result of libztensor.allocator, not 3"),
+    (lambda path: libztensor.open(path, hooks=3), TypeError, "pass a result of libztensor.thread_hooks, not 3"),
 ])
 def test_messages_have_pythons_names(tmp_path, make, error, words):
     with pytest.raises(error, match=words):
