@@ -1,4 +1,4 @@
-//! `zt bench`: each mode with each number of threads, of files of every encoding, and what it refuses.
+//! `zt bench`: each mode with each number of threads, on files of every encoding; and errors.
 
 use crate::common;
 

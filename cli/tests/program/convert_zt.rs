@@ -1,4 +1,4 @@
-//! `zt convert OLD.zt NEW.zt`: what was in the old file is in the new one, which is of spec 1.2.
+//! `zt convert OLD.zt NEW.zt`: the new file has the contents of the old one, in spec 1.2.
 
 use crate::common;
 
@@ -11,10 +11,10 @@ use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{Component, File, OpenOptions};
 
-/// The only valid file that cannot be converted: 1.2 has no two objects of one name.
+/// The only valid file that cannot be converted: in 1.2 names of objects are unique.
 const DUPLICATE: &str = "py-0.1.4-duplicate-name.zt";
 
-/// What stays the same: all but places, stored sizes, encodings and digests.
+/// What must not change: everything except offsets, stored sizes, encodings and digests.
 fn essence(listing: &Value) -> Value {
     let mut essence = listing.clone();
     essence["version"] = "1.2.0".into();
@@ -22,7 +22,7 @@ fn essence(listing: &Value) -> Value {
         for field in ["offset", "length", "uncompressed_length", "encoding", "digest"] {
             component.as_object_mut().unwrap().remove(field);
         }
-        // An explicit type that only repeats the dtype says nothing.
+        // An explicit type that repeats the dtype has no effect.
         if component["type"] == component["dtype"] {
             component["type"] = Value::Null;
         }
@@ -34,8 +34,8 @@ fn components_mut(object: &mut Value) -> &mut Vec<Value> {
     object["components"].as_array_mut().unwrap()
 }
 
-/// The listing with what conversion has to change: in 1.2 all indices are u64; in 0.1 any bool but
-/// zero is true, later only 1.
+/// The listing with the changes of a conversion: in 1.2 all indices are u64; in 0.1 every bool except zero is
+/// true, later only 1.
 fn adapted(path: &Path, mut listing: Value) -> Value {
     let old = listing["version"] == "0.1.0";
     let file = File::open(path, &OpenOptions::default()).unwrap();

@@ -1,4 +1,5 @@
-//! `zt convert --spec 2`, also in canonical form: what was in the old file is in the new one, and comes back.
+//! `zt convert --spec 2`, also in canonical form: the new file has the contents of the old one, and converts
+//! back.
 
 use crate::common;
 
@@ -6,7 +7,7 @@ use common::{data, folder, input, listing, names_in, run, valid_files};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Files of 1.2 that 2 cannot represent, and what the message says.
+/// Files of 1.2 that 2 cannot represent, and the message.
 const REFUSED: [(&str, &str); 6] = [
     ("py-1.2.3-attributes.zt", "the name of an attribute has 0 bytes"),
     ("py-1.2.3-nul-and-empty-names.zt", "the name of an object has 0 bytes"),
@@ -20,7 +21,7 @@ fn components(listing: &Value) -> impl Iterator<Item = &Value> {
     listing["objects"].as_array().unwrap().iter().flat_map(|o| o["components"].as_array().unwrap())
 }
 
-/// Both have the same values.
+/// Checks that both have the same values.
 #[track_caller]
 fn assert_same(a: &Path, b: &Path) {
     let out = run(&[&"diff", &a, &b]).good();

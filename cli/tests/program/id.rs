@@ -1,4 +1,5 @@
-//! `zt id`: the content digest of a file, or why there is none, and what keeps it from the canonical form.
+//! `zt id`: the content digest of a file, or the reason why it has none; and violations of the canonical
+//! form.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! `zt info`, `stats`, `diff`, `cat`, `extract` and the sums of `ls`: what they say is what is in the files.
+//! `zt info`, `stats`, `diff`, `cat`, `extract` and the sums of `ls`: their output matches the files.
 
 use crate::common;
 
@@ -143,7 +143,7 @@ fn a_difference_is_reported_with_its_place_and_size() {
         (&value["first_place"], &value["largest"], &value["differ"]),
         (&json!([0, 1]), &json!(0.5), &json!(2))
     );
-    // Some of them alone are the same.
+    // Only these objects are the same.
     assert!(run(&[&"diff", &a, &b, &"same"]).good().contains("1 object the same"));
 }
 
@@ -202,7 +202,7 @@ fn a_glob_that_matches_nothing_is_no_result() {
     run(&[&"extract", &path, &"f32", &"nonsense*", &"--to", &to]).bad(&["no object matches \"nonsense*\""]);
     assert!(!to.exists());
     let ran = run(&[&"diff", &path, &path, &"nonsense*"]);
-    assert_eq!((ran.status, ran.out.as_str()), (2, ""), "nothing compared is not the same: {ran:?}");
+    assert_eq!((ran.status, ran.out.as_str()), (2, ""), "comparing nothing did not fail: {ran:?}");
     assert!(ran.err.contains("no object matches \"nonsense*\""), "{ran:?}");
 }
 
@@ -221,7 +221,7 @@ fn cat_gives_the_bytes_and_a_numpy_file_of_them() {
     run(&[&"cat", &sparse, &"csr-z", &"--component", &"x"]).bad(&["csr-z", "indptr"]);
     let indptr = zt().args(["cat", "--component", "indptr"]).arg(&sparse).arg("csr-z").output().unwrap();
     assert_eq!(indptr.stdout.len(), 56);
-    // Nobody reads it any more: quiet, as of ls.
+    // The reader has closed the pipe: quiet, like ls.
     let mut child =
         zt().arg("cat").arg(&path).arg("x").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
@@ -299,10 +299,10 @@ fn ls_sums_up_by_prefix_and_by_type_and_takes_several_files() {
     assert!(out.contains("SafeTensors, file of") || out.contains("safetensors, file of"), "{out}");
     let missing = folder.join("missing.zt");
     let ran = run(&[&"ls", &missing, &path]);
-    assert!(ran.status == 1 && ran.out.contains("4 objects"), "the others are listed all the same: {ran:?}");
+    assert!(ran.status == 1 && ran.out.contains("4 objects"), "the other files were not listed: {ran:?}");
 }
 
-/// A file of tensors of 8 bytes each.
+/// A file with tensors of 8 bytes.
 fn write_wide(path: &Path, dtype: Dtype, numbers: &[[u8; 8]]) -> PathBuf {
     let bytes = numbers.concat();
     let view = TensorView::new(dtype, vec![numbers.len()], &bytes).unwrap();

@@ -1,4 +1,5 @@
-//! Models of several files: every command takes the same model, says what it leaves out, and takes its parts once.
+//! Models of several files: every command opens the same model, reports what it leaves out, and reads each
+//! part once.
 
 use crate::common;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-/// A safetensors file of tensors of one byte.
+/// A safetensors file with tensors of one byte.
 fn safetensors(tensors: &[(&str, u8)]) -> Vec<u8> {
     let entry = |(at, (name, _)): (usize, &(&str, u8))| {
         format!(r#""{name}":{{"dtype":"U8","shape":[1],"data_offsets":[{at},{}]}}"#, at + 1)
@@ -17,7 +18,7 @@ fn safetensors(tensors: &[(&str, u8)]) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &data].concat()
 }
 
-/// Three files of one model.
+/// Three files of a model.
 fn set(name: &str) -> (PathBuf, Vec<PathBuf>) {
     let folder = folder(name);
     let write = |(at, tensor): (usize, &str)| {
@@ -55,7 +56,10 @@ fn paths_of_one_model_are_taken_once() {
     let ids = run(&[&"id", a, b, c]);
     assert_eq!(ids.err.lines().count(), 1, "{ids:?}");
     assert!(ids.err.contains("only zTensor 2"), "{ids:?}");
-    assert!(!ids.err.contains("--part"), "a part has none either: {ids:?}");
+    assert!(
+        !ids.err.contains("--part"),
+        "--part was suggested, but a part has no content digest either: {ids:?}"
+    );
     let page = folder.join("page.html");
     let out = run(&[&"report", a, b, c, &"-o", &page]).good();
     assert!(out.contains("page.html: 1 file, "), "{out}");

@@ -1,4 +1,4 @@
-//! `zt repair`: an unfinished append is cut off, and nothing else is touched.
+//! `zt repair` removes an unfinished append and changes nothing else.
 
 use crate::common;
 
@@ -42,7 +42,7 @@ fn where_the_end_is_in_doubt_it_is_said_and_can_be_chosen() {
     let path = folder("repair-doubt").join("doubt.zt");
     let outer = std::fs::read(data().join("v1.2/py-1.2.3-appended.zt")).unwrap();
     let inner = std::fs::read(data().join("v1.2/py-1.2.3-empty.zt")).unwrap();
-    // Two places: the file's own end, and that of a file in what was added.
+    // Two candidates: the file's own end, and the end of a file in the appended bytes.
     let torn = [&outer[..], &inner, &[7; 100]].concat();
     std::fs::write(&path, &torn).unwrap();
     let place = format!("at byte {} (4 objects)", outer.len());

@@ -1,4 +1,5 @@
-//! What `--json` prints is as the schemas in docs/schema say, for files of every container; docs/zt.md lists what there is.
+//! The output of `--json` matches the schemas in docs/schema, for files of every container. docs/zt.md lists
+//! every command and output.
 
 use crate::common;
 
@@ -7,7 +8,7 @@ use common::{data, run, valid_files};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Files and models of the corpus that open.
+/// Files and models of the corpus that can be opened.
 fn files() -> Vec<PathBuf> {
     let mut files: Vec<_> = valid_files().into_iter().map(|(path, _)| path).collect();
     let foreign = std::fs::read_dir(data().join("foreign/valid")).unwrap();
@@ -16,7 +17,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Runs a command whose file may be one that it cannot read, and gives what it printed.
+/// Runs a command, possibly on a file that it cannot read, and returns its output.
 fn printed(arguments: &[&dyn AsRef<std::ffi::OsStr>]) -> String {
     let ran = run(arguments);
     assert!((0..=2).contains(&ran.status), "{ran:?}");
@@ -83,7 +84,7 @@ fn first_numbers_are_as_their_schema_says() {
     assert!(made > 200, "{made}");
 }
 
-/// Each file beside the one before it, which are often of the same names.
+/// Compares each file with the one before it; these often have the same names.
 #[test]
 fn differences_are_as_their_schema_says() {
     let schema = Schema::of("diff");
@@ -110,7 +111,7 @@ fn differing_values_are_as_their_schema_says() {
     assert_eq!(schema.holds(&out), 1);
 }
 
-/// The check is worth something: it refuses what is missing, of another type, too small, or not documented.
+/// The validation detects missing values, wrong types, values that are too small, and undocumented keys.
 #[test]
 fn what_a_schema_does_not_allow_is_refused() {
     let (path, _) = common::input("schema-refused");
