@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fetches Run:ai's streamer of models, a peer of the benchmarks, of which they call the C library:
+# Downloads Run:ai's model streamer, a peer of the benchmarks, which call its C library:
 #     sh tools/fetch_runai.sh FOLDER      leaves libstreamer.so there, and libstreamers3.so, which it loads for S3
 # Where it cannot be had, one line says why, and the benchmark leaves its rows out.
 set -eu
