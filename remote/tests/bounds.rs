@@ -1,5 +1,5 @@
-//! What is refused, left or forgotten: names, listings, words of access, texts that are no URLs, children that were forked.
-#![allow(clippy::undocumented_unsafe_blocks)] // calls as the header has them, with what lives here
+//! Limits: names, listings, access tokens, texts that are not URLs, forked children.
+#![allow(clippy::undocumented_unsafe_blocks)] // calls follow the header, and their arguments live here
 
 mod common;
 
@@ -31,7 +31,7 @@ fn an_index_names_nothing_outside_of_its_folder() {
     }
 }
 
-/// A page of a bucket's listing, which says whether there is another page.
+/// A page of a bucket's listing. It says whether there is another page.
 fn page(count: usize, has_more: bool) -> Content {
     let mut text = format!("<ListBucketResult><IsTruncated>{has_more}</IsTruncated>");
     if has_more {
@@ -57,7 +57,7 @@ fn a_folder_without_end_is_left() {
     server.set("/b", page(3, false));
     let (status, text) = File::open("s3://b/m/", &options).err().unwrap();
     assert!(status != status::LIMIT && server.count() == 1, "{status} {text}");
-    // Signed requests for a bucket are sent nowhere else.
+    // Signed requests for a bucket are not sent to another server.
     server.set("/b/a.zt", Content { redirect: Some(server.url("/other.zt")), ..Content::default() });
     let (_, text) = File::open("s3://b/a.zt", &options).err().unwrap();
     assert!(text.contains("answered 302"), "{text}");
@@ -103,7 +103,7 @@ fn a_forked_child_is_refused_and_closes_without_waiting() {
         let (mut bytes, mut outcome) = ([0u8; 4], -1);
         let child = fork();
         if child == 0 {
-            // The start was read when the object was opened: no request is needed, only locks.
+            // The start was read when the object was opened, so no request is needed, only locks.
             let status = source.read_at.unwrap()(source.context, 0, bytes.as_mut_ptr().cast(), 4);
             source.close.unwrap()(source.context);
             _exit(if status == status::UNSUPPORTED { 42 } else { status });

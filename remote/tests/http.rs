@@ -1,5 +1,5 @@
 //! Files and models on a web server: requests are counted, answers corrupted, secrets kept.
-#![allow(clippy::undocumented_unsafe_blocks)] // calls as the header has them, with what lives here
+#![allow(clippy::undocumented_unsafe_blocks)] // calls follow the header, and their arguments live here
 
 mod common;
 

@@ -48,7 +48,7 @@ fn a_server_of_an_authority_that_nobody_knows_is_refused() {
 fn its_authority_may_be_given() {
     let server = served();
     let url = format!("https://{}/m/a.zt", server.address);
-    // The certificate alone, and as one of several.
+    // Only the certificate, and the certificate as one of several.
     for certificates in
         [AUTHORITY.to_owned(), format!("{}# ours\n{AUTHORITY}", include_str!("tls/server.pem"))]
     {

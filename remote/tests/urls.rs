@@ -106,7 +106,7 @@ fn a_redirect_from_tls_to_none_is_refused() {
         assert!(status == status::IO && text.contains("redirects from https to http"), "{url}: {text}");
     }
     let asked = plain.asked.lock().unwrap().iter().filter(|asked| asked.starts_with("/m/")).count();
-    assert_eq!(asked, 0, "nobody was asked without TLS");
+    assert_eq!(asked, 0, "a request was sent without TLS");
     for url in [format!("https://{}/alike.zt", secure.address), plain.url("/up.zt")] {
         assert_eq!(File::open(&url, &options).ok().unwrap().count(), 40, "{url}");
     }
