@@ -1,5 +1,5 @@
-//! What a copy refuses it refuses before a byte is written; what it takes is as valid when the file is
-//! finished as it was in its source.
+//! A copy rejects objects before it writes a byte. Copied objects are as valid in the finished file as in the
+//! source.
 
 use crate::common;
 
@@ -20,7 +20,7 @@ fn sample_file(path: &str) -> File {
     common::open(std::fs::read(common::repository("tests/data").join(path)).unwrap())
 }
 
-/// Opens strictly and verifies all.
+/// Opens in strict mode and verifies everything.
 fn verify(bytes: Vec<u8>) -> File {
     let strict = OpenOptions { strict: true, ..OpenOptions::default() };
     let file = File::open_memory(common::Aligned::of(&bytes), &strict).unwrap();
@@ -29,7 +29,7 @@ fn verify(bytes: Vec<u8>) -> File {
     file
 }
 
-/// A csr object whose indices are of that dtype.
+/// A csr object with indices of that dtype.
 fn csr(dtype: Dtype) -> Sample {
     let mut sample = common::every_format(Dtype::F32, None).remove(1);
     for part in &mut sample.parts[1..] {
@@ -201,7 +201,7 @@ fn an_object_that_cannot_be_copied_leaves_the_writer_as_it_was() {
             for recode in [None, Some(anew)] {
                 let to = common::open(with(recode, &mut refused));
                 assert_eq!(common::read(&common::data(&to, "last")), [1, 2, 3]);
-                // What was taken reads as it did, or as little.
+                // Copied objects have the same numbers as in the source, or the same error.
                 for (old, new) in from.objects().filter_map(|o| Some((o, to.find(o.name())?))) {
                     for (old, new) in old.components().filter_map(|c| Some((c, new.component(c.role())?))) {
                         let all = |c: &ztensor::reader::Component<'_>| {

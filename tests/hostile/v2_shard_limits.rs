@@ -1,5 +1,5 @@
-//! What the shards of a zTensor 2 file may take: memory of one budget with the file that names them, and how
-//! many they are.
+//! Limits for the shards of a zTensor 2 file: their number, and one memory budget that they share with the
+//! root.
 
 use crate::common;
 
@@ -9,10 +9,10 @@ use ztensor::error::{Cause, Result};
 use ztensor::reader::{File, OpenOptions, Shards};
 
 const SHARDS: usize = 24;
-/// Most shards that there may be.
+/// The maximum number of shards.
 const MAX_SHARDS: usize = 65_536;
 
-/// A model of a root `m.zt` and of shards, each with a manifest of 3,000 objects; those of the root are in
+/// A model with a root `m.zt` and shards, each with a manifest of 3,000 objects. The root's objects are in
 /// the shards in turn.
 fn model() -> Folder {
     let folder = Folder::new();
@@ -42,7 +42,7 @@ fn read(file: &File, at: usize) -> Result<()> {
     data(file, &name_of(at)).read(&mut [0; 8])
 }
 
-/// The least memory that something works with.
+/// The least memory with which `works` succeeds.
 fn least(works: impl Fn(u64) -> Result<()>) -> u64 {
     let (mut refused, mut enough) = (0, 64 << 20);
     while enough - refused > 1 {

@@ -1,4 +1,4 @@
-//! Verification tells what is wrong, which object it is in, and what it did not look at.
+//! Verification reports the error, its object, and what it did not check.
 
 use crate::common;
 
@@ -25,7 +25,7 @@ fn digested() -> WriterOptions {
     WriterOptions { digest: Some(Algorithm::Sha256), ..WriterOptions::default() }
 }
 
-/// A file of `count` objects with a byte of each of these changed.
+/// A file with `count` objects. A byte of each object in `damaged` is changed.
 fn damaged(options: &WriterOptions, count: usize, which: &[usize]) -> Vec<u8> {
     let samples: Vec<Sample> = (0..count).map(|at| new_object(&format!("object {at}"))).collect();
     let mut bytes = common::file_of(options, &samples);
@@ -54,7 +54,7 @@ fn a_byte_that_does_not_fit_its_digest_is_found_by_every_verification() {
         for word in ["object 1", "data", component.digest().unwrap(), &computed] {
             assert!(error.message().contains(word), "{word:?} is not in {error}");
         }
-        assert_eq!((report.objects, report.digests_verified), (1, 1), "what was checked before");
+        assert_eq!((report.objects, report.digests_verified), (1, 1), "the objects before it were checked");
         let without = VerifyOptions { digests: false, ..everything(1) };
         let (outcome, report) = run(&file, &without);
         assert_eq!((outcome.is_ok(), report.digests_verified, report.objects), (true, 0, 3));
@@ -66,7 +66,7 @@ fn damage_without_a_digest_is_found_where_the_bytes_show_it() {
     let zstd = WriterOptions { encoding: Encoding::Zstd, ..common::without_digests() };
     let mut bytes = common::file_of(&zstd, &[new_object("z")]);
     let at = common::data(&common::open(bytes.clone()), "z").offset() as usize;
-    bytes[at..at + 4].fill(0x28); // no zstd magic
+    bytes[at..at + 4].fill(0x28); // not zstd's magic
     let file = common::open(bytes);
     assert_eq!(common::rule(run(&file, &everything(1)).0), Some(Rule::ZstdCorrupt));
     let without = VerifyOptions { contents: false, ..everything(1) };
@@ -228,7 +228,7 @@ fn bytes_that_are_no_whole_number_of_elements_are_found_without_a_shape() {
     }
 }
 
-/// A file of these bytes from 64 on and a manifest, which is given as JSON.
+/// A file with these bytes from 64 on, and a manifest from JSON.
 fn file_of(blobs: &[u8], manifest: &str) -> Vec<u8> {
     let mut bytes = b"ZTEN1000".to_vec();
     bytes.resize(64, 0);

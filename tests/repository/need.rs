@@ -1,5 +1,5 @@
-//! `tools/need.sh` installs what parts of `make test` need, only with `ZT_INSTALL=1` or `CI=true`, and says
-//! so before. The tests run it with stubs of apt-get, sudo and id.
+//! `tools/need.sh` installs packages for parts of `make test`, only with `ZT_INSTALL=1` or `CI=true`, and
+//! prints that first. The tests run it with stubs of apt-get, sudo and id.
 
 use std::os::unix::fs::{symlink, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A folder of programs that stands for the machine's.
+/// A folder of programs that replaces the machine's.
 struct Machine {
     bin: PathBuf,
 }
@@ -18,7 +18,7 @@ struct Said {
     status: Option<i32>,
     out: String,
     err: String,
-    /// What apt-get was called with, a line for each call.
+    /// The arguments of apt-get, a line for each call.
     calls: String,
 }
 
@@ -34,7 +34,7 @@ impl Machine {
         let machine = Machine { bin };
         machine.stub("id", &format!("echo {uid}"));
         machine.stub("sudo", "echo \"by sudo\" >>\"$CALLS\"; exec \"$@\"");
-        // What it "installs" is there afterwards.
+        // Programs that it "installs" exist afterwards.
         machine.stub(
             "apt-get",
             "echo \"$*\" >>\"$CALLS\"\ncase \"$*\" in *\" install \"*mandoc*) echo '#!/bin/sh' >\"$BIN/mandoc\"; \
@@ -153,8 +153,8 @@ fn what_parts_ask_for_is_in_the_table_and_what_make_test_needs_is_in_its_plan() 
     let plan = all.split("needs=\"").nth(1).unwrap().split('"').next().unwrap();
     let planned: Vec<&str> = plan.split(' ').collect();
     for name in names {
-        let is_platform = name.starts_with("platform-"); // tools/platforms/test.sh asks for those by the platform's name
-        assert!(is_platform || asked.contains(&name), "nothing asks for {name}");
+        let is_platform = name.starts_with("platform-"); // tools/platforms/test.sh uses the platform's name
+        assert!(is_platform || asked.contains(&name), "{name} is not used");
         let outside = [
             "tarball",
             "deb",

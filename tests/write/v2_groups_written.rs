@@ -1,5 +1,5 @@
-//! Codes with scales that are written as `zt.quant_group/1`: a view has what the writer was given, and what
-//! that layout has no place for is refused by name.
+//! Writes codes with scales as `zt.quant_group/1`. A view returns what was written. Options that the layout
+//! cannot store are rejected by name.
 
 use crate::common;
 

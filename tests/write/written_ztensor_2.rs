@@ -1,5 +1,5 @@
-//! Files of zTensor 2 that are written: everything comes back, a canonical file is the one that every writer
-//! makes, and what 2 cannot represent is refused before a byte is written.
+//! Writes zTensor 2: all contents are read back, every writer makes the same canonical file, and contents
+//! that 2 cannot represent are rejected before a byte is written.
 
 use crate::common;
 
@@ -131,7 +131,7 @@ fn a_copy_of_a_real_file_has_its_content_digest() {
         let bytes = match copy(&file, &options()) {
             Ok(bytes) => bytes,
             Err(e) => {
-                assert_eq!(e.cause(), Cause::Unsupported, "{path:?} {e}"); // in a shard, which is not here
+                assert_eq!(e.cause(), Cause::Unsupported, "{path:?} {e}"); // in a shard that is missing here
                 continue;
             }
         };
@@ -169,7 +169,7 @@ fn canonical_bytes_do_not_depend_on_how_they_are_given() {
     let file = common::open(whole.clone());
     check(&file, &samples, &canonical());
     let [a, b, c, d] = ["t100003", "~again", "t0", "~none"].map(|name| common::data(&file, name).offset());
-    assert_eq!((a, c), (b, d)); // also of those without bytes, as the releases have it
+    assert_eq!((a, c), (b, d)); // also for components without bytes, like the releases
     let repacked =
         common::open(common::file_of(&WriterOptions { encoding: Encoding::Zstd, ..options() }, &samples));
     assert!(copy(&repacked, &canonical()).unwrap() == whole);
