@@ -1,4 +1,4 @@
-//! Numbers that follow from an input alone, for choices that the input need not encode out.
+//! Random numbers derived from the complete input, for choices that do not need their own bytes.
 
 /// A small generator.
 pub struct Random(u64);
