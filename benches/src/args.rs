@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_argument_is_one_line() {
+    fn invalid_arguments_are_an_error_of_one_line() {
         for args in
             [&["--fast"][..], &["w19"], &["w0"], &["--dir"], &["--reps", "many"], &["--reps", "0"], &["x"]]
         {

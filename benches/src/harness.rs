@@ -236,7 +236,7 @@ mod tests {
 
     /// A case that refuses in its second round, a limit, and a normal case.
     #[test]
-    fn a_case_that_cannot_be_measured_is_a_row_that_says_why() {
+    fn a_case_that_cannot_be_measured_prints_the_reason() {
         let _one = crate::outcome::ONE_AT_A_TIME.lock();
         crate::outcome::keep_reasons();
         let (mut first, mut second) = (0, 0);

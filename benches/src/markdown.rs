@@ -139,7 +139,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_row_has_its_time_its_target_and_who_else_there_is() {
+    fn a_row_has_its_time_its_target_and_the_other_participants() {
         let row = |case: &str, role: &str, s: f64| {
             json!({
                 "metric": "open", "case": case, "role": role, "median_s": s, "min_s": s, "max_s": 2.0 * s,

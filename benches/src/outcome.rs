@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_no_failure_and_a_panic_is_one_also_in_a_thread() {
+    fn only_a_panic_is_a_failure_also_in_a_thread() {
         let _one = ONE_AT_A_TIME.lock();
         keep_reasons();
         let failed = failures();

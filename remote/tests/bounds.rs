@@ -19,7 +19,7 @@ fn served() -> Server {
 }
 
 #[test]
-fn an_index_names_nothing_outside_of_its_folder() {
+fn an_index_cannot_name_files_outside_its_folder() {
     let server = Server::start();
     for name in ["%2e%2e/a.zt", "x/.%2E/../a.zt", ".\\t./a.zt"] {
         let index = format!("{{\"weight_map\": {{\"a\": \"{name}\"}}}}");
@@ -45,7 +45,7 @@ fn page(count: usize, has_more: bool) -> Content {
 }
 
 #[test]
-fn a_folder_without_end_is_left() {
+fn an_endless_listing_is_an_error() {
     let server = Server::start();
     let mut options = Options::quick();
     options.raw.endpoint = options.keep(&server.url(""));
@@ -65,7 +65,7 @@ fn a_folder_without_end_is_left() {
 }
 
 #[test]
-fn access_that_was_refused_is_asked_for_again() {
+fn a_request_is_sent_again_after_access_was_denied() {
     let server = served();
     let proxy = Proxy::start(&server.address);
     let mut options = Options::quick();
@@ -78,7 +78,7 @@ fn access_that_was_refused_is_asked_for_again() {
 }
 
 #[test]
-fn what_is_no_url_is_not_repeated() {
+fn invalid_urls_are_not_repeated_in_messages() {
     for url in ["http://[::1/a.zt?hush", "http://me:hush@[::1/a.zt", "http://h h/a?hush hush"] {
         let (status, text) = File::open(url, &Options::quick()).err().unwrap();
         assert!(status == status::INVALID_ARGUMENT && !text.contains("hush"), "{text}");

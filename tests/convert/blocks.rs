@@ -200,7 +200,7 @@ fn floats_of_8_bits_are_converted_by_their_own_type() {
 }
 
 #[test]
-fn a_copy_quantizes_floats_and_nothing_else() {
+fn a_copy_quantizes_only_floats() {
     let (numbers, file) = floats();
     let largest = numbers.iter().fold(0f32, |most, x| most.max(x.abs()));
     for version in [Version::V1_1, Version::V1_2, Version::V2] {
@@ -284,7 +284,7 @@ fn encoding_digest_and_canonical_form_are_as_for_other_objects() {
 }
 
 #[test]
-fn what_cannot_be_quantized_is_refused_with_its_name_and_numbers() {
+fn tensors_that_cannot_be_quantized_are_rejected_with_name_and_numbers() {
     let (_, file) = floats();
     let object = file.find("f32").unwrap();
     for blocks in Logical::ALL.into_iter().filter(|logical| !QUANTIZED.contains(logical)) {

@@ -70,7 +70,7 @@ fn check(file: &File, model: &str, wanted: Value<'_>) {
 }
 
 #[test]
-fn weights_of_every_scheme_have_the_right_bits_however_they_are_opened() {
+fn weights_of_every_scheme_have_the_right_bits_for_every_path() {
     let wanted = wanted();
     for model in models() {
         let name = name_of(&model);
@@ -122,7 +122,7 @@ fn a_copy_reads_to_the_same_numbers_and_knows_its_tensors() {
 
 /// Checks rows and slices, with one and three threads, as f32, bf16 and f16.
 #[test]
-fn rows_and_slices_are_parts_of_the_whole() {
+fn rows_and_slices_equal_parts_of_the_weight() {
     let mut random = Random(11);
     for model in models() {
         for mode in [Mode::Map, Mode::Read] {
@@ -243,7 +243,7 @@ fn made_of(tensors: &[(&str, &str, &[u64], usize)]) -> Vec<u8> {
 }
 
 #[test]
-fn what_only_looks_like_a_weight_is_left_or_refused() {
+fn tensors_that_only_look_like_a_weight_stay_or_are_rejected() {
     let folder = Folder::new();
     let opened = |config: &str, tensors: &[(&str, &str, &[u64], usize)]| {
         std::fs::write(folder.path("config.json"), config).unwrap();
@@ -309,7 +309,7 @@ fn what_only_looks_like_a_weight_is_left_or_refused() {
 /// Removes each tensor of a model in turn. The weight of a removed tensor is rejected, or readable without
 /// it. Other weights do not change.
 #[test]
-fn a_missing_tensor_is_named_and_spoils_one_weight_alone() {
+fn a_missing_tensor_is_named_and_affects_only_its_weight() {
     let (wanted, folder) = (wanted(), Folder::new());
     let mut refused = 0;
     for model in models() {

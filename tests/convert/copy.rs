@@ -163,7 +163,7 @@ fn copy_what_can_be(from: &File, version: Version) -> (Vec<u8>, Vec<String>) {
 }
 
 #[test]
-fn a_copy_into_an_older_version_refuses_what_that_cannot_say_and_nothing_else() {
+fn a_copy_rejects_exactly_what_an_older_version_cannot_represent() {
     for source in VERSIONS {
         for encoding in common::encodings() {
             let mut samples: Vec<Sample> =
@@ -349,7 +349,7 @@ fn a_name_that_was_unknown_does_not_become_known_by_a_copy() {
 }
 
 #[test]
-fn an_unknown_dtype_with_a_known_type_is_not_written_where_one_name_says_both() {
+fn an_unknown_dtype_with_a_known_type_is_not_written_if_one_name_stands_for_both() {
     let mut sample = Sample::dense("a", Dtype::U8, &[4], vec![1, 2, 3, 4]);
     sample.parts[0].logical = Some(Logical::F8E5m2);
     let mut bytes = common::file_of(&WriterOptions::default(), &[sample]);

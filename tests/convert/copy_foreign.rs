@@ -48,7 +48,7 @@ fn refusal(object: &Object<'_>) -> Option<&'static str> {
 }
 
 #[test]
-fn every_object_is_the_same_in_a_zt_file_however_it_is_encoded() {
+fn every_object_is_the_same_in_a_zt_file_in_every_encoding() {
     let recodes = [
         Recode::default(),
         Recode { encoding: Some(Encoding::Zstd), digest: Some(Some(Algorithm::Crc32c)), ..Recode::default() },
@@ -103,7 +103,7 @@ fn a_tensor_of_an_unknown_type_is_refused() {
 }
 
 #[test]
-fn floats_become_another_dtype_also_quantized_ones_and_nothing_else_does() {
+fn only_floats_are_converted_including_quantized_ones() {
     let file = valid_file("amber-all-dtypes-rust.safetensors");
     let recode = Recode { floats: Some(Dtype::F32), lossy: true, ..Recode::default() };
     let bytes = common::written(&WriterOptions::default(), |w| {
@@ -140,7 +140,7 @@ fn copied_attributes(file: &File) -> String {
 }
 
 #[test]
-fn a_copy_notes_what_attributes_do_not_say() {
+fn a_copy_records_what_attributes_cannot_represent() {
     let attributes = copied_attributes(&valid_file("amber-kv-all-be3.gguf"));
     for part in ["\"byte_order\":\"big\"", "\"version\":3", "\"u8[]\"", "\"i16\"", "\"string[]\"", "\"f64\""]
     {

@@ -47,7 +47,7 @@ fn csr(dtype: Dtype) -> Sample {
 }
 
 #[test]
-fn narrow_indices_in_an_append_become_u64_whatever_version_the_file_ends_with() {
+fn narrow_indices_in_an_append_become_u64_for_every_final_version() {
     let narrow = sample_file("valid-odd/csr-1.1-u8-indices.zt");
     let object = narrow.objects().next().unwrap();
     let folder = Folder::new();
@@ -160,7 +160,7 @@ fn half_a_complex_number_is_refused() {
 }
 
 #[test]
-fn an_object_that_cannot_be_copied_leaves_the_writer_as_it_was() {
+fn an_object_that_cannot_be_copied_does_not_change_the_writer() {
     for (path, rule) in [
         ("copy/damaged-component.zt", None),
         ("copy/unsupported-component.zt", None),
@@ -264,7 +264,7 @@ fn a_type_equal_to_its_dtype_is_left_out_before_1_2() {
 }
 
 #[test]
-fn a_strict_reader_checks_bools_however_they_are_read() {
+fn a_strict_reader_checks_bools_in_every_read() {
     let bytes = std::fs::read(common::repository("tests/data/copy/odd-bool.zt")).unwrap();
     let strict = OpenOptions { strict: true, ..OpenOptions::default() };
     let file = File::open_memory(common::Aligned::of(&bytes), &strict).unwrap();
@@ -288,7 +288,7 @@ fn a_strict_reader_checks_bools_however_they_are_read() {
 }
 
 #[test]
-fn an_append_keeps_attributes_whose_keys_are_no_texts() {
+fn an_append_keeps_attributes_with_keys_that_are_not_text() {
     let folder = Folder::new();
     let path = folder.path("target.zt");
     let pairs = |numbers: &[u64]| {
@@ -307,7 +307,7 @@ fn an_append_keeps_attributes_whose_keys_are_no_texts() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_to_nothing_leads_to_the_new_file_and_stays_a_link() {
+fn a_dangling_link_stays_and_leads_to_the_new_file() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("there")).unwrap();
     let link = folder.path("link.zt");

@@ -153,7 +153,7 @@ fn scales_of_f64_are_not_rounded_before_the_product_is() {
 }
 
 #[test]
-fn random_groups_are_what_the_indices_of_each_element_say() {
+fn random_groups_equal_the_formula_for_each_element() {
     let mut random = Random(11);
     let zero_dtypes = [("i8", 1), ("u8", 1), ("i32", 4), ("u64", 8), ("f16", 2), ("f32", 4)];
     for round in 0..600 {
@@ -322,7 +322,7 @@ fn small_floats_are_multiplied_by_the_powers_of_their_blocks() {
 }
 
 #[test]
-fn groups_whose_numbers_are_not_known_are_refused() {
+fn groups_with_unknown_numbers_are_rejected() {
     let unsupported = |object: Object, to: Dtype, words: &[&str]| {
         let error = numbers(&open(object), to).unwrap_err();
         assert_eq!(error.cause(), Cause::Unsupported, "{error}");

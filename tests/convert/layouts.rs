@@ -351,7 +351,7 @@ fn equal_coordinates_are_summed_in_stored_order() {
 }
 
 #[test]
-fn many_entries_of_random_places_are_what_adding_them_one_by_one_gives() {
+fn many_random_entries_equal_the_sum_of_single_ones() {
     let mut random = Random(7);
     for (rows, columns, nnz) in [(1, 1, 3), (7, 300, 2000), (300, 7, 513), (40, 40, 1024), (1000, 1, 5)] {
         let cells: Vec<u64> = (0..nnz).map(|_| random.below(rows * columns)).collect();
@@ -402,7 +402,7 @@ fn sparse_objects_of_2_may_have_values_of_half_a_byte() {
 }
 
 #[test]
-fn sizes_that_nobody_has_are_refused_before_anything_is_read() {
+fn impossible_sizes_are_rejected_before_reading() {
     let coo = |shape: &[u64]| sparse(shape, (Dtype::F32, None), vec![], &[("coords", &[])]);
     for shape in [[1 << 40, 1 << 40], [1 << 32, 1 << 31]] {
         let file = coo(&shape);

@@ -94,7 +94,7 @@ fn in_pieces(object: &Object<'_>, to: Dtype, lossy: bool) -> Result<Vec<u8>, Err
 
 /// A sparse object is read in windows. They have entries, some with equal coordinates, and one lost number.
 #[test]
-fn a_large_sparse_object_comes_in_pieces_that_are_the_whole() {
+fn the_pieces_of_a_large_sparse_object_are_complete() {
     let (rows, columns) = (3000u64, 2100u64);
     let places = [[0u64, 0], [2999, 2099], [1997, 1], [1, 7], [2999, 2098], [1997, 1], [0, 0], [2000, 0]];
     let values: Vec<f32> = (1..=8).map(|n| n as f32 * 1e4).collect();

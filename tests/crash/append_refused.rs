@@ -62,7 +62,7 @@ fn without_locks_a_file_that_was_changed_is_left_to_the_other_writer() {
 
 /// The message of a failed finish is correct, whichever call fails while the append is undone.
 #[test]
-fn the_message_says_what_the_file_has_where_an_append_cannot_be_taken_back() {
+fn the_message_describes_the_file_if_an_append_cannot_be_undone() {
     let _turn = crate::turn();
     let (sync, cut) = (all_of(libc::SYS_fsync), all_of(libc::SYS_ftruncate));
     let clear = if_argument(libc::SYS_write, 2, u32::MAX, 4096); // zeros over the added bytes

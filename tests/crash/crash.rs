@@ -152,7 +152,7 @@ fn magics_within_the_appended_bytes_do_not_hide_the_last_good_end() {
 }
 
 #[test]
-fn the_end_of_a_file_that_is_the_content_of_a_tensor_is_no_end_of_the_file_around_it() {
+fn the_end_of_a_file_inside_a_tensor_is_not_an_end_of_the_outer_file() {
     let _turn = crate::turn();
     let folder = Folder::new();
     let inner = common::file_of(&raw(), &[new_object("inner")]);

@@ -172,7 +172,7 @@ fn large_durable_files_go_past_the_page_cache_and_others_do_not() {
 
 /// A process that can open the file for a moment can read all that is written to it later.
 #[test]
-fn what_replaces_a_private_file_is_private_from_the_start() {
+fn a_file_that_replaces_a_private_one_is_private_from_the_start() {
     let _turn = crate::turn();
     let folder = Folder::new();
     let path = folder.path("x.zt");

@@ -150,7 +150,7 @@ fn an_append_killed_at_any_system_call_loses_nothing() {
 }
 
 #[test]
-fn an_append_to_ztensor_2_killed_at_any_system_call_is_cut_back_or_complete() {
+fn an_append_to_ztensor_2_killed_at_any_system_call_is_repaired_or_complete() {
     let _turn = crate::turn();
     let folder = Folder::new();
     let path = folder.path("file.zt");

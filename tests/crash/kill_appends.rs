@@ -145,7 +145,7 @@ fn an_append_to_a_file_without_data_killed_at_any_system_call_leaves_it_or_the_n
 }
 
 #[test]
-fn edits_killed_at_any_system_call_are_all_done_or_none() {
+fn killed_edits_are_complete_or_have_no_effect() {
     let _turn = crate::turn();
     let folder = Folder::new();
     let path = folder.path("file.zt");

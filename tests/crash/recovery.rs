@@ -41,7 +41,7 @@ fn safely(path: &Path, image: &[u8], before: &[u8], what: &str) -> Result<Repair
 }
 
 #[test]
-fn where_there_is_a_record_nothing_that_was_appended_decides() {
+fn with_a_record_appended_bytes_do_not_affect_the_repair() {
     let _turn = crate::turn();
     let (folder, before, inner) = (Folder::new(), before(), inner());
     let path = folder.path("file.zt");
@@ -62,7 +62,7 @@ fn where_there_is_a_record_nothing_that_was_appended_decides() {
 }
 
 #[test]
-fn a_record_decides_also_where_the_new_end_is_whole_already() {
+fn a_record_decides_even_if_the_new_end_is_complete() {
     let _turn = crate::turn();
     let (folder, before) = (Folder::new(), before());
     let path = folder.path("file.zt");
@@ -103,7 +103,7 @@ fn without_a_record_the_answer_is_right_or_an_error_that_lets_the_caller_choose(
 }
 
 #[test]
-fn ends_that_claim_much_do_not_use_up_what_the_right_one_needs() {
+fn false_ends_do_not_exhaust_the_limit_before_the_right_one() {
     let _turn = crate::turn();
     let (folder, before, inner) = (Folder::new(), before(), inner());
     let path = folder.path("file.zt");
@@ -148,7 +148,7 @@ fn a_file_that_was_cut_short_behind_a_file_within_it_is_not_made_that_file() {
 }
 
 #[test]
-fn cut_at_is_held_against_the_file_and_its_record() {
+fn cut_at_is_checked_against_the_file_and_its_record() {
     let _turn = crate::turn();
     let (folder, before, inner) = (Folder::new(), before(), inner());
     let path = folder.path("file.zt");
@@ -169,7 +169,7 @@ fn cut_at_is_held_against_the_file_and_its_record() {
 }
 
 #[test]
-fn a_record_that_does_not_fit_its_file_is_an_error_and_decides_nothing() {
+fn a_record_that_does_not_match_its_file_is_an_error() {
     let _turn = crate::turn();
     let (folder, before) = (Folder::new(), before());
     let path = folder.path("file.zt");
@@ -197,7 +197,7 @@ fn a_record_that_does_not_fit_its_file_is_an_error_and_decides_nothing() {
 }
 
 #[test]
-fn the_record_of_an_append_that_wrote_nothing_more_is_no_harm_and_goes_with_a_repair_or_an_append() {
+fn the_record_of_an_append_without_writes_is_harmless_and_is_removed_later() {
     let _turn = crate::turn();
     let (folder, before) = (Folder::new(), before());
     let path = folder.path("file.zt");

@@ -202,7 +202,7 @@ fn a_file_has_one_writer_at_a_time() {
 
 /// At the end of the append, another file or no file is at the writer's path.
 #[test]
-fn a_file_that_was_replaced_or_removed_under_a_writer_is_said_to_be() {
+fn finish_reports_that_the_file_was_replaced_or_removed() {
     let _turn = crate::turn();
     let empty = |options: &WriterOptions, path: &Path| {
         assert!(Writer::create(path, options).unwrap().finish().is_ok())
@@ -243,7 +243,7 @@ fn a_file_that_was_replaced_or_removed_under_a_writer_is_said_to_be() {
 /// A reader that opens the file while an append is undone sees the time of the truncation. Then the writer
 /// restores the old time.
 #[test]
-fn a_file_whose_append_was_taken_back_stays_readable() {
+fn a_file_stays_readable_after_an_undone_append() {
     let _turn = crate::turn();
     let hour_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
     for options in [raw(), ztensor_2()] {

@@ -135,7 +135,7 @@ fn each_rule_that_is_broken_is_named() {
 }
 
 #[test]
-fn bytes_that_belong_to_nothing_are_zero() {
+fn bytes_outside_of_parts_must_be_zero() {
     let sound = Parts::canonical().file();
     let size = sound.len();
     let with = |at: usize| {

@@ -90,7 +90,7 @@ fn same(a: &Other, b: &Other) -> bool {
 }
 
 #[test]
-fn what_we_write_ciborium_reads_and_the_reverse() {
+fn ciborium_reads_what_we_write_and_the_reverse() {
     let mut random = Random(7);
     for round in 0..20_000 {
         let value_in = value(&mut random, 4);
@@ -110,7 +110,7 @@ fn what_we_write_ciborium_reads_and_the_reverse() {
 }
 
 #[test]
-fn what_we_take_ciborium_takes_too() {
+fn ciborium_accepts_what_we_accept() {
     let mut random = Random(11);
     let mut taken = 0;
     for _ in 0..200_000 {

@@ -87,7 +87,7 @@ fn no_other_folder_names_a_container() {
 /// Rows of the table describe containers. The folder's code does not check for a container by name, except to
 /// report it.
 #[test]
-fn what_a_container_does_is_in_its_row() {
+fn the_behaviour_of_a_container_is_in_its_row() {
     let files = code();
     let containers = containers(&files.iter().find(|(path, _)| path == "src/container/mod.rs").unwrap().1);
     for (path, code) in files.iter().filter(|(path, _)| path.matches('/').count() == 2) {

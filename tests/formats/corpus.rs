@@ -131,27 +131,27 @@ fn check_valid(folder: &str) -> usize {
 }
 
 #[test]
-fn files_of_0_1_give_what_their_manifest_says() {
+fn files_of_0_1_match_their_manifest() {
     assert_eq!(check_valid("v0.1"), 18);
 }
 
 #[test]
-fn files_of_1_0_give_what_their_manifest_says() {
+fn files_of_1_0_match_their_manifest() {
     assert_eq!(check_valid("v1.0"), 10);
 }
 
 #[test]
-fn files_of_1_1_give_what_their_manifest_says() {
+fn files_of_1_1_match_their_manifest() {
     assert_eq!(check_valid("v1.1"), 20);
 }
 
 #[test]
-fn files_of_1_2_give_what_their_manifest_says() {
+fn files_of_1_2_match_their_manifest() {
     assert_eq!(check_valid("v1.2"), 23);
 }
 
 #[test]
-fn unusual_files_give_what_their_manifest_says() {
+fn unusual_files_match_their_manifest() {
     assert_eq!(check_valid("valid-odd"), 66);
 }
 

@@ -77,7 +77,7 @@ const TABLES: [Table; 4] = [
 ];
 
 #[test]
-fn what_is_not_understood_is_listed_and_the_rest_is_read() {
+fn unknown_items_are_listed_and_the_rest_is_read() {
     let mut seed = 0x9e37_79b9_7f4a_7c15u64;
     let mut random = move |below: usize| {
         seed ^= seed << 13;
@@ -310,7 +310,7 @@ fn torch_members(items: &[Item]) -> Vec<Member> {
 
 /// Names in a checkpoint are bytes: Python writes a lone surrogate as three bytes that are not UTF-8.
 #[test]
-fn a_name_that_is_no_utf8_is_found_by_its_bytes() {
+fn a_name_that_is_not_utf8_is_found_by_its_bytes() {
     let item = |name: &str, byte| Item { name: name.to_owned(), bytes: [byte; 8], wrong: None };
     let mut members = torch_members(&[item("a\u{d7ff}b", 1), item("other", 2)]);
     let pickle = &mut members.last_mut().unwrap().1;

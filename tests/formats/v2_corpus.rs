@@ -254,7 +254,7 @@ fn check_part(component: &Component<'_>, expected: &Json, at: &str) {
 }
 
 #[test]
-fn every_real_file_gives_what_its_manifest_says() {
+fn every_real_file_matches_its_manifest() {
     let manifest = json(&data("real/manifest.json"));
     let files = manifest["files"].as_array().unwrap();
     for expected in files {
@@ -362,7 +362,7 @@ fn positions_out_of_bounds_are_refused_before_they_are_handed_out() {
 }
 
 #[test]
-fn strict_opens_what_keeps_its_layout() {
+fn strict_opens_objects_that_follow_their_layout() {
     for file in ["real/rs-appended-4k-base.zt", "real/py-csr-canonical.zt", "real/py-gguf-layouts.zt"] {
         let strict = OpenOptions { strict: true, ..OpenOptions::default() };
         File::open(data(file), &strict).unwrap_or_else(|e| panic!("{e}"));

@@ -87,7 +87,7 @@ fn mx() -> Object {
 }
 
 #[test]
-fn a_view_has_what_the_layout_says() {
+fn a_view_matches_its_layout() {
     let plain = Groups {
         bits: 4,
         axis: 1,

@@ -93,7 +93,7 @@ fn a_shard_that_changed_since_is_reported() {
 }
 
 #[test]
-fn what_cannot_be_a_shard_is_refused_and_the_writer_continues() {
+fn files_that_cannot_be_shards_are_rejected_and_the_writer_continues() {
     let folder = Folder::new();
     let base = folder.path("m-base.zt");
     write(&base, &options(), |w| sample("x", 30).write(w).unwrap());
@@ -134,7 +134,7 @@ fn what_cannot_be_a_shard_is_refused_and_the_writer_continues() {
 }
 
 #[test]
-fn whoever_hears_of_progress_stops_the_hashing_of_a_shard() {
+fn progress_can_stop_the_hashing_of_a_shard() {
     let shard = common::open(common::file_of(&options(), &[sample("x", 5 << 20)]));
     let folder = Folder::new();
     let mut writer = Writer::create(folder.path("m.zt"), &options()).unwrap();

@@ -132,7 +132,7 @@ fn every_outcome(file: &File, content: &[u8]) -> Vec<(&'static str, Result<()>)>
 }
 
 #[test]
-fn whole_ranges_and_runs_are_those_of_the_content() {
+fn complete_reads_ranges_and_batches_equal_the_content() {
     let content = content();
     let (frames, entries) = frames(&content);
     for has_checksums in [false, true] {
@@ -208,7 +208,7 @@ fn wrong_tables(entries: &[Entry]) -> Vec<(&'static str, Vec<Entry>)> {
 }
 
 #[test]
-fn a_wrong_entry_fails_whatever_is_read() {
+fn a_wrong_entry_fails_every_read() {
     let content = content();
     let (frames, entries) = frames(&content);
     for (what, wrong) in wrong_tables(&entries) {
@@ -224,7 +224,7 @@ fn a_wrong_entry_fails_whatever_is_read() {
 }
 
 #[test]
-fn a_damaged_frame_fails_whatever_is_read() {
+fn a_damaged_frame_fails_every_read() {
     let content = content();
     let (frames, entries) = frames(&content);
     let start: usize = entries[..5].iter().map(|(stored, _)| *stored as usize).sum();

@@ -155,7 +155,7 @@ impl Store for Memory {
 }
 
 #[test]
-fn a_store_is_asked_for_shards_while_it_is_there() {
+fn a_store_opens_shards_only_during_open() {
     let model = Sharded::new();
     let store = Memory::new(&[("s/m.zt", &model.root), ("s/m-a.zt", &model.a), ("s/m-b.zt", &model.b)]);
     let file = File::open_model_from(&store, Path::new("s/m.zt"), &OpenOptions::default()).unwrap();
@@ -196,7 +196,7 @@ impl Store for Failing {
 }
 
 #[test]
-fn a_failure_of_a_store_is_no_reason_to_try_another_name() {
+fn after_a_failure_of_a_store_no_other_name_is_tried() {
     let model = Sharded::new();
     let files = [("m.zt", &model.root), ("t/a.zt", &model.a), ("t/b.zt", &model.b)];
     let options = OpenOptions { shard_folder: Some("t".into()), ..OpenOptions::default() };
@@ -223,7 +223,7 @@ fn a_failure_of_a_store_is_no_reason_to_try_another_name() {
 }
 
 #[test]
-fn a_store_without_a_shard_gives_the_rest_and_says_which_is_missing() {
+fn a_store_without_a_shard_opens_the_rest_and_the_error_names_the_shard() {
     let model = Sharded::new();
     let store = Memory::new(&[("m.zt", &model.root), ("m-b.zt", &model.b)]);
     let file = File::open_model_from(&store, Path::new("m.zt"), &OpenOptions::default()).unwrap();

@@ -68,7 +68,7 @@ fn all_of_a_model_is_read_in_every_mode() {
 }
 
 #[test]
-fn a_component_says_which_part_it_is_in() {
+fn a_component_names_its_part() {
     let (model, folder) = model();
     let file = File::open_model(folder.path("m.zt"), &OpenOptions::default()).unwrap();
     assert_eq!(file.part_count(), 3);
@@ -113,7 +113,7 @@ fn a_root_is_listed_without_its_shards_and_reads_them_when_they_are_there() {
 }
 
 #[test]
-fn shards_are_opened_only_where_that_is_wanted() {
+fn shards_are_opened_only_if_an_option_allows_it() {
     let (model, folder) = model();
     let path = folder.path("m.zt");
     let never = [
@@ -152,7 +152,7 @@ fn replaced(by: &[u8], words: &[&str]) {
 }
 
 #[test]
-fn what_is_no_shard_is_refused_with_its_name() {
+fn files_that_are_not_shards_are_rejected_by_name() {
     let model = Sharded::new();
     let size = model.b.len();
     let sizes = [format!("has {} bytes", size - 1), format!("says {size}")];
@@ -198,7 +198,7 @@ fn a_verification_tries_once_to_open_a_shard() {
 }
 
 #[test]
-fn another_file_of_the_same_size_is_found_by_its_digest_alone() {
+fn only_the_digest_detects_a_different_file_of_the_same_size() {
     let (model, folder) = model();
     let mut other = model.b.clone();
     other[PAGE] ^= 1; // padding, which no digest of a part covers
@@ -264,7 +264,7 @@ fn a_shard_that_is_cut_while_it_is_open_fails_with_its_name() {
 }
 
 #[test]
-fn batches_and_copies_take_what_is_in_shards() {
+fn batches_and_copies_read_shards() {
     let (model, folder) = model();
     for mode in [Mode::Map, Mode::Read] {
         let options = OpenOptions { mode, ..OpenOptions::default() };
@@ -298,7 +298,7 @@ fn a_request_of_a_missing_shard_is_refused_before_anything_is_read() {
 }
 
 #[test]
-fn a_shard_may_name_shards_of_its_own_which_nobody_opens() {
+fn the_shards_of_a_shard_are_not_opened() {
     let folder = Folder::new();
     let bytes = [7; 100];
     // `loop` names `x` as its shard, the file loop-x.zt. The root is again a shard of that.

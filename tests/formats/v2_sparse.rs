@@ -66,7 +66,7 @@ fn an_odd_number_of_values_of_4_bits_is_viewed_and_verified() {
 }
 
 #[test]
-fn half_a_byte_that_is_no_value_is_0() {
+fn the_unused_half_of_the_last_byte_is_0() {
     for mut object in [csr(5, 3), coo(5, 3)] {
         object.parts[0].stored[2] = 0x21;
         let file = open(object, false).unwrap();

@@ -21,7 +21,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn it_finds_in_valid_files_what_their_manifest_says() {
+fn valid_files_match_their_manifest_in_the_second_reader() {
     let mut parts = 0;
     for name in ["v0.1", "v1.1", "v1.2", "valid-odd"] {
         for (file, reported) in index(&folder(name).join("manifest.json")) {

@@ -82,7 +82,7 @@ fn every_operation(file: &File) -> (Vec<Option<Cause>>, usize) {
 }
 
 #[test]
-fn a_bomb_of_four_gibibytes_is_over_the_limit_and_costs_nothing() {
+fn a_bomb_of_four_gibibytes_exceeds_the_limit_without_allocating() {
     let frames = bomb(4 << 30, 0x38);
     assert!(frames.len() < 200_000, "{} bytes", frames.len());
     for file in borrowed_and_read(&frames, 4 << 30) {
@@ -98,7 +98,7 @@ fn a_bomb_of_four_gibibytes_is_over_the_limit_and_costs_nothing() {
 
 /// The file has so few stored bytes that they are read completely before they are parsed.
 #[test]
-fn a_claim_of_a_tebibyte_is_looked_through_before_memory_is_asked_for() {
+fn a_declared_tebibyte_is_checked_before_allocating() {
     for claim in [1 << 30, 1 << 40, 1 << 62] {
         for file in borrowed_and_read(&bomb(1 << 20, 0x38), claim) {
             let (causes, allocated) = every_operation(&file);
@@ -127,7 +127,7 @@ fn a_window_of_two_tebibytes_is_corrupt() {
 }
 
 #[test]
-fn a_million_frames_of_nothing_cost_no_more_than_their_bytes() {
+fn a_million_empty_frames_use_no_more_memory_than_their_bytes() {
     let nothing = [0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0].repeat(1_000_000);
     let size = nothing.len();
     let file = compressed(&nothing, 100);

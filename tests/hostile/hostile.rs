@@ -165,7 +165,7 @@ fn file_with(manifest: &[u8]) -> Vec<u8> {
 const VERSION: &[u8] = b"\x67version\x651.2.0";
 
 #[test]
-fn a_manifest_of_1_gib_that_is_only_claimed_costs_nothing() {
+fn a_declared_manifest_of_1_gib_allocates_nothing() {
     let claim = |size: u64| {
         let file = [b"ZTEN1000", &[0; 100][..], &size.to_le_bytes(), b"ZTEN1000"].concat();
         peak(|| {
@@ -282,7 +282,7 @@ impl ByteSource for Shared {
 }
 
 #[test]
-fn memory_that_cannot_be_had_is_an_error_wherever_it_is_asked_for() {
+fn every_failed_allocation_is_an_error() {
     let mut samples: Vec<Sample> =
         (0..20).map(|at| Sample::dense(&format!("{at:0900}"), Dtype::U8, &[9], vec![1; 9])).collect();
     samples.push(Sample::dense("large", Dtype::F32, &[100, 100], common::elements(Dtype::F32, 10_000)));

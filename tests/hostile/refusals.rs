@@ -121,7 +121,7 @@ fn refused_between_objects() -> Vec<Refused> {
 }
 
 #[test]
-fn a_refused_call_leaves_the_writer_as_it_was() {
+fn a_rejected_call_does_not_change_the_writer() {
     let (first, last) = (
         || Sample::dense("first", Dtype::F32, &[2], vec![1; 8]),
         || Sample::dense("last", Dtype::U8, &[3], vec![2; 3]),
@@ -218,7 +218,7 @@ impl ByteSink for Stuck {
 }
 
 #[test]
-fn who_gives_up_hears_of_a_rollback_that_fails() {
+fn abort_reports_a_failed_rollback() {
     let mut writer = Writer::to_sink(Box::new(Stuck), &WriterOptions::default()).unwrap();
     writer.begin(&ObjectSpec { name: "x", format: "other", shape: &[] }, Attributes::default()).unwrap();
     let open = writer.finish().unwrap_err();

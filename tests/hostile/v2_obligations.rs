@@ -71,9 +71,9 @@ fn a_file_of_fewer_than_48_bytes_is_too_small() {
     assert_eq!((png.cause(), png.rule_name()), (Cause::NotZtensor, c""));
 }
 
-/// C4 before C8: the shortest form is not required of a tag's number.
+/// C4 before C8: a tag is a syntax error, also if its number is not in the shortest form.
 #[test]
-fn a_tag_is_no_syntax_however_its_number_is_written() {
+fn a_tag_is_a_syntax_error_in_every_form_of_its_number() {
     for tag in [&b"\xc1"[..], b"\xd8\x05", b"\xd8\x20", b"\xd9\x00\x01", b"\xdb\0\0\0\0\0\0\0\x01", b"\xdf"] {
         let under_unknown_key = [b"\xa2\x61k", tag, b"\x00\x67objects\xa0"].concat();
         let in_attributes = [b"\xa2\x67objects\xa0\x6aattributes\xa1\x61k", tag, b"\x00"].concat();
@@ -129,7 +129,7 @@ fn seekable(frames: &[(&[u8], u32)]) -> Vec<u8> {
 
 /// Z1, Z3 to Z5, Z7, E2: also for parts that decode to 0 bytes.
 #[test]
-fn a_table_of_frames_is_held_to_what_it_says() {
+fn a_table_of_frames_must_match_the_frames() {
     let (sound, broken) = ("valid", "Encoding");
     for (stored, size, expected) in [
         (Vec::new(), 0, broken),
@@ -233,7 +233,7 @@ fn the_bytes_of_a_registered_type_are_looked_at_wherever_it_is() {
 
 /// LR5 to LR7.
 #[test]
-fn rows_are_looked_at_however_odd_they_are() {
+fn rows_are_checked_for_every_shape() {
     for (shape, indices, indptr, expected) in [
         ([0, 0], &[][..], &[0][..], "valid"),
         ([2, 0], &[], &[0, 0, 0], "valid"),
@@ -301,7 +301,7 @@ fn all_blocks_of_gguf_have_their_sizes() {
 
 /// H6: for every kind of file in place of a shard.
 #[test]
-fn what_is_no_file_of_its_own_is_no_shard() {
+fn a_shard_must_be_a_complete_file() {
     let sound = data_shard(&[(PAGE, b"abc")]);
     let changed = |from_end: usize| {
         let mut bytes = sound.clone();

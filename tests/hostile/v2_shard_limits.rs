@@ -57,7 +57,7 @@ fn least(works: impl Fn(u64) -> Result<()>) -> u64 {
 }
 
 #[test]
-fn the_manifest_of_a_shard_is_read_in_what_the_file_leaves_of_its_memory() {
+fn the_manifest_of_a_shard_shares_the_memory_limit_of_the_file() {
     let folder = model();
     let root = least(|memory| open(&folder, memory, Shards::Never).map(drop));
     let file = open(&folder, root + 10_000, Shards::OnUse).unwrap();
@@ -70,7 +70,7 @@ fn the_manifest_of_a_shard_is_read_in_what_the_file_leaves_of_its_memory() {
 }
 
 #[test]
-fn any_number_of_shards_are_opened_in_the_memory_of_one_and_what_stays_of_each() {
+fn shards_are_opened_with_the_peak_memory_of_one() {
     let folder = model();
     let one = least(|memory| read(&open(&folder, memory, Shards::OnUse)?, 0));
     let enough = one + (SHARDS << 10) as u64;

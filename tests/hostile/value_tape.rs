@@ -88,7 +88,7 @@ fn is_same(tree: &Tree, value: Value<'_>) -> bool {
 }
 
 #[test]
-fn values_are_what_was_put_together() {
+fn values_equal_the_tree_they_were_built_from() {
     let mut random = Random(3);
     let mut tape = Tape::default();
     let mut kept = Vec::new();
@@ -183,7 +183,7 @@ fn a_vocabulary_takes_little_more_memory_than_bytes_in_its_file() {
 }
 
 #[test]
-fn memory_is_charged_before_it_is_asked_for() {
+fn memory_is_charged_before_it_is_allocated() {
     for limit in [0, 100, 10_000, 2 << 20] {
         let budget = Budget::new(limit);
         let mut tape = Tape::default();

@@ -116,7 +116,7 @@ fn pages_are_counted_from_the_start_of_the_larger_file() {
 }
 
 #[test]
-fn what_a_mode_has_not_is_unsupported() {
+fn advice_that_a_mode_does_not_support_is_unsupported() {
     let folder = Folder::new();
     let path = folder.path("modes.zt");
     std::fs::write(&path, bytes()).unwrap();

@@ -147,7 +147,7 @@ fn the_same_frames_are_decoded_once_also_where_their_size_is_not_declared() {
 }
 
 #[test]
-fn a_size_in_the_frames_alone_is_found_once_for_all_aliases() {
+fn a_size_that_only_frames_declare_is_computed_once_for_all_aliases() {
     let frames = compressed(&common::compressible(SIZE));
     let length = frames.len();
     // Of an unknown format, so the shape does not give the size either.

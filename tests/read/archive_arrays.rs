@@ -175,7 +175,7 @@ fn copies_have_the_same_elements() {
 }
 
 #[test]
-fn what_decodes_to_more_than_the_limit_is_refused() {
+fn components_that_decode_to_more_than_the_limit_are_rejected() {
     let options = OpenOptions { max_decoded_size: Some(130), ..OpenOptions::default() };
     let file = File::open_memory(corpus("amber-all-deflated.npz"), &options).unwrap();
     let refused = file.objects().filter(|object| {

@@ -137,7 +137,7 @@ fn a_file_that_was_written_to_in_place_is_not_read() {
 
 /// A mapping cannot detect changes.
 #[test]
-fn a_mapped_file_is_not_asked() {
+fn a_mapped_file_is_not_checked_for_changes() {
     let folder = Folder::new();
     let path = folder.path("file.zt");
     create(&path, &raw());

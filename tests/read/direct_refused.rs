@@ -56,7 +56,7 @@ fn next_descriptor() -> u32 {
 }
 
 #[test]
-fn a_read_that_fails_past_the_page_cache_goes_through_it() {
+fn a_failed_direct_read_is_repeated_through_the_page_cache() {
     let _one = ONE_AT_A_TIME.lock().unwrap();
     let folder = Folder::new();
     let Some((file, bytes)) = opened(&folder) else { return };

@@ -123,7 +123,7 @@ fn as_many_requests_go_on_at_once_as_the_source_is_worth() {
 }
 
 #[test]
-fn what_is_hashed_comes_in_requests_as_large_as_others() {
+fn hashed_bytes_are_read_with_requests_of_the_usual_size() {
     let samples = samples(2, 3 * LARGEST as usize);
     let options = BatchOptions { verify: true, ..BatchOptions::default() };
     let (calls, _) = read(&samples, 2, 2, options);
@@ -132,7 +132,7 @@ fn what_is_hashed_comes_in_requests_as_large_as_others() {
 }
 
 #[test]
-fn memory_of_all_threads_is_within_what_the_caller_allows() {
+fn memory_of_all_threads_is_within_the_callers_limit() {
     let samples = samples(7, LARGEST as usize);
     for (in_flight, expected) in [(256 << 10, 2), (1 << 20, 6), (1, 1)] {
         let (_, threads) = read(&samples, 6, 1, BatchOptions { in_flight, ..BatchOptions::default() });

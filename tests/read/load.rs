@@ -98,7 +98,7 @@ fn matrices() -> Vec<Sample> {
 }
 
 #[test]
-fn a_batch_of_two_files_gives_what_single_reads_give_however_they_are_read() {
+fn a_batch_of_two_files_equals_single_reads_from_every_source() {
     let samples = matrices();
     let files = [Encoding::Raw, Encoding::Zstd].map(|encoding| common::file_of(&options(encoding), &samples));
     for profile in profiles() {
@@ -228,7 +228,7 @@ fn a_bad_bool_is_named_by_its_byte_within_the_component() {
 }
 
 #[test]
-fn a_file_of_which_nothing_is_read_leaves_the_others_their_reads() {
+fn a_file_without_reads_does_not_change_the_reads_of_others() {
     let samples: Vec<Sample> = matrices();
     let bytes = common::file_of(&options(Encoding::Raw), &samples);
     let (first, second) = (common::open(bytes.clone()), common::open(bytes));

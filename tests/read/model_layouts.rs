@@ -305,7 +305,7 @@ fn an_index_rules_whichever_of_its_files_is_named() {
 }
 
 #[test]
-fn an_index_that_is_named_is_looked_at_whole() {
+fn an_index_opened_by_path_is_checked_completely() {
     let map = index(&[("a", "x.safetensors"), ("b", "y.safetensors")]);
     let after = |notes: String| map.replace("{\"total_size\": 3}", &format!("{{\"notes\": \"{notes}\"}}"));
     for size in [0, 60_000, 70_000, 1 << 20] {

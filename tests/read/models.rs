@@ -46,7 +46,7 @@ fn indexed() -> PathBuf {
 }
 
 #[test]
-fn valid_sets_give_what_their_manifest_says() {
+fn valid_sets_match_their_manifest() {
     let (mut looked_at, mut objects) = (0, 0);
     for entry in sets("valid") {
         let path = entry_path("valid", &entry);
@@ -89,7 +89,7 @@ fn valid_sets_give_what_their_manifest_says() {
 }
 
 #[test]
-fn invalid_sets_are_refused_where_they_have_to_be() {
+fn invalid_sets_are_rejected_at_the_right_stage() {
     let (mut wrong, mut looked_at) = (Vec::new(), 0);
     for entry in sets("invalid") {
         for threads in [1, 4] {

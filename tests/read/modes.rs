@@ -26,7 +26,7 @@ fn bytes() -> Vec<u8> {
 }
 
 #[test]
-fn the_mode_that_is_taken_is_reported_and_whole_files_are_borrowed() {
+fn the_chosen_mode_is_reported_and_complete_files_are_borrowed() {
     let folder = Folder::new();
     let (path, bytes) = (folder.path("t.zt"), bytes());
     std::fs::write(&path, &bytes).unwrap();
@@ -56,7 +56,7 @@ fn the_mode_that_is_taken_is_reported_and_whole_files_are_borrowed() {
 /// Larger than the address space of current processors, and sparse. Only one file system supports such files.
 #[test]
 #[cfg(target_os = "linux")]
-fn what_does_not_fit_the_address_space_is_read_or_an_error_that_says_so() {
+fn a_file_larger_than_the_address_space_is_read_or_a_clear_error() {
     struct Sparse(std::path::PathBuf);
     impl Drop for Sparse {
         fn drop(&mut self) {
@@ -86,7 +86,7 @@ fn overwrite(borrowed: &[u8], at: usize, value: u8) {
 
 #[test]
 #[cfg(unix)]
-fn changes_in_a_private_mapping_show_in_what_is_borrowed_alone() {
+fn changes_in_a_private_mapping_are_only_in_borrowed_bytes() {
     let folder = Folder::new();
     let (path, sample) = (folder.path("t.zt"), sample());
     std::fs::write(&path, bytes()).unwrap();

@@ -244,7 +244,7 @@ fn a_slab_of_many_short_windows_is_cut_into_a_bounded_number_of_jobs() {
 }
 
 #[test]
-fn whether_bytes_are_in_memory_is_asked_a_few_times_for_each_job_however_large_it_is() {
+fn residence_is_queried_a_few_times_for_jobs_of_any_size() {
     const ROWS: u64 = 8192;
     const NAMES: [&str; 4] = ["a", "b", "c", "d"];
     let content = compressible((ROWS << 10) as usize);
@@ -322,7 +322,7 @@ fn a_large_component_of_a_file_is_read_by_as_many_threads_as_it_was_opened_with(
 }
 
 #[test]
-fn a_large_component_of_a_callback_source_is_read_by_the_calling_thread_alone() {
+fn only_the_calling_thread_reads_a_large_component_of_a_callback_source() {
     let content = compressible(20 << 20);
     for threads in [0, 3] {
         let company = (2, Duration::from_millis(200)); // other threads would have time to start

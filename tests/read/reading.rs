@@ -43,7 +43,7 @@ fn opened(path: &Path) -> Vec<File> {
 }
 
 #[test]
-fn ranges_are_the_bytes_of_the_whole_in_every_mode_encoding_and_frame_size() {
+fn ranges_equal_the_component_in_every_mode_encoding_and_frame_size() {
     let folder = Folder::new();
     let content = compressible(300_001);
     for (encoding, frame_size) in [
@@ -182,7 +182,7 @@ fn random_slab(random: &mut Random, shape: &[u64]) -> [Vec<u64>; 3] {
 }
 
 #[test]
-fn hyperslabs_are_what_the_plain_loop_gathers() {
+fn hyperslabs_equal_the_result_of_a_simple_loop() {
     let folder = Folder::new();
     let shapes: [&[u64]; 7] = [&[], &[17], &[6, 9], &[4, 5, 7], &[3, 1, 8, 5], &[2, 3, 2, 3, 2], &[40, 700]];
     let types =
@@ -283,7 +283,7 @@ fn parts<'a>(component: &Component<'_>, range: (u64, u64), slab: &'a [Vec<u64>; 
 }
 
 #[test]
-fn a_batch_gives_what_single_reads_give_with_any_number_of_threads() {
+fn a_batch_equals_single_reads_with_any_number_of_threads() {
     let folder = Folder::new();
     let path = folder.path("batch.zt");
     let sizes = [0u64, 1, 4096, 100_000, 300_001];

@@ -27,7 +27,7 @@ fn cut(whole: &[u8], shape: [u64; 3], width: usize, slab: &Hyperslab<'_>) -> Vec
 }
 
 #[test]
-fn large_slices_are_the_same_however_the_file_is_open() {
+fn large_slices_are_the_same_in_every_mode() {
     let (shape, width) = ([12, 700, 640], 2);
     let mut whole = vec![0u8; 12 * 700 * 640 * width];
     let mut random = Random(7);

@@ -130,7 +130,7 @@ fn a_range_of_few_stored_bytes_reads_them_once() {
 }
 
 #[test]
-fn of_what_is_in_memory_little_more_than_the_headers_is_read_to_find_the_frames() {
+fn finding_frames_of_a_cached_file_reads_little_more_than_their_headers() {
     let (bytes, content, stored) = matrix(128 << 10, None);
     for (resident, most) in [(true, stored / 4), (false, stored + stored / 16)] {
         let (file, read) = open(&bytes, resident);
@@ -153,7 +153,7 @@ fn whole(file: &File, options: &BatchOptions) -> Result<(Vec<u8>, BatchStats)> {
 }
 
 #[test]
-fn a_whole_one_is_read_once_and_its_digest_is_that_of_what_was_decoded() {
+fn a_complete_component_is_read_once_to_decode_and_verify_it() {
     for (digest, resident) in [(None, false), (None, true), (Some(Algorithm::Crc32c), true)] {
         let (bytes, content, stored) = matrix(128 << 10, digest);
         let at = common::data(&common::open(bytes.clone()), "matrix").offset() as usize;

@@ -68,7 +68,7 @@ impl Machine {
 const INSTALL: Option<(&str, &str)> = Some(("ZT_INSTALL", "1"));
 
 #[test]
-fn root_installs_if_allowed_and_says_so_before() {
+fn root_installs_if_allowed_and_prints_that_first() {
     for (name, variable) in [("allowed", INSTALL), ("ci", Some(("CI", "true")))] {
         let machine = Machine::new(name, 0);
         let said = machine.need(variable, &["man"]);
@@ -97,7 +97,7 @@ fn nothing_is_installed_unless_allowed() {
 }
 
 #[test]
-fn only_root_installs_and_sudo_is_not_asked() {
+fn only_root_installs_and_sudo_is_not_called() {
     let machine = Machine::new("user", 1000);
     let said = machine.need(INSTALL, &["man"]);
     assert_eq!((said.status, said.calls.as_str()), (Some(3), ""), "{}", said.err);
@@ -121,7 +121,7 @@ fn the_plan_is_one_line_that_names_each_package_once_and_installs_nothing() {
 }
 
 #[test]
-fn what_parts_ask_for_is_in_the_table_and_what_make_test_needs_is_in_its_plan() {
+fn needs_of_parts_are_in_the_table_and_in_the_plan_of_make_test() {
     let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
     let table = read("tools/needs.txt");
     let names: Vec<&str> =

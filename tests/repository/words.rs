@@ -201,7 +201,7 @@ fn sources_have_no_phrase_of_the_stop_list() {
 }
 
 #[test]
-fn what_is_not_plain_is_found() {
+fn the_rules_find_sentences_that_are_not_plain() {
     let header = comments("/// Gives it, of\n/// which nothing is known.\nint x; ///< Short.\n");
     assert!(header.contains("of\n which"), "{header}");
     let long = "word ".repeat(LONGEST + 1);

@@ -164,7 +164,7 @@ fn every_file_of_1_1_and_later_is_appended_to_and_keeps_all_it_had() {
 }
 
 #[test]
-fn the_version_is_raised_when_1_2_is_needed_and_nothing_there_forbids_it() {
+fn the_version_is_raised_if_1_2_is_needed_and_the_old_objects_allow_it() {
     let folder = Folder::new();
     let after = |name: &str, options: &WriterOptions| {
         let path = folder.path("file.zt");

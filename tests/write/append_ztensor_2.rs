@@ -37,7 +37,7 @@ fn bytes_of(file: &File, name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn an_append_changes_nothing_that_is_there() {
+fn an_append_does_not_change_old_bytes() {
     let folder = Folder::new();
     let (path, old) = (folder.path("file.zt"), base());
     std::fs::write(&path, &old).unwrap();
@@ -79,7 +79,7 @@ fn an_append_changes_nothing_that_is_there() {
 }
 
 #[test]
-fn an_append_that_was_left_at_any_byte_is_cut_back() {
+fn an_append_truncated_at_any_byte_is_repaired() {
     let folder = Folder::new();
     let (path, old) = (folder.path("file.zt"), base());
     std::fs::write(&path, &old).unwrap();
@@ -110,7 +110,7 @@ fn an_append_that_was_left_at_any_byte_is_cut_back() {
 }
 
 #[test]
-fn an_append_that_is_dropped_leaves_the_file_as_it_was() {
+fn a_dropped_append_does_not_change_the_file() {
     let folder = Folder::new();
     let (path, old) = (folder.path("file.zt"), base());
     std::fs::write(&path, &old).unwrap();

@@ -12,7 +12,7 @@ fn keys(path: &std::path::Path) -> Vec<String> {
 }
 
 #[test]
-fn an_append_takes_away_and_sets_again() {
+fn an_append_removes_attributes_and_sets_them_again() {
     let truth = OwnedValue::scalar(Kind::Bool(true)).unwrap();
     let path = std::env::temp_dir().join(format!("zt-{}-attribute-removal.zt", std::process::id()));
     let mut writer = Writer::create(&path, &WriterOptions::default()).unwrap();

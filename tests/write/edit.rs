@@ -58,7 +58,7 @@ fn cause(outcome: Result<(), Error>) -> Option<Cause> {
 }
 
 #[test]
-fn an_object_is_taken_away_and_its_name_is_free() {
+fn an_object_is_removed_and_its_name_is_free() {
     let folder = Folder::new();
     let path = abc(&folder);
     let before = bytes_of(&path);
@@ -151,7 +151,7 @@ fn names_change_in_chains_and_circles() {
 }
 
 #[test]
-fn attributes_of_an_object_are_set_in_place_and_taken_away() {
+fn attributes_of_an_object_are_set_in_place_and_removed() {
     let folder = Folder::new();
     let path = file(
         &folder,
@@ -206,7 +206,7 @@ fn an_edited_entry_is_the_one_that_writing_it_so_makes() {
 }
 
 #[test]
-fn the_version_is_raised_when_what_forbade_it_is_taken_away() {
+fn the_version_is_raised_after_the_objects_that_forbade_it_are_removed() {
     let folder = Folder::new();
     let path = folder.path("file.zt");
     std::fs::copy(common::repository("tests/data/v1.1/py-1.1.1-zstd.zt"), &path).unwrap();

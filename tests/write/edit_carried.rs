@@ -21,7 +21,7 @@ fn number(value: u64) -> OwnedValue {
 
 /// Edits one object of every file of the corpus, undoes the edit, and removes the object.
 #[test]
-fn what_is_not_edited_stays_as_it_is_encoded() {
+fn objects_that_are_not_edited_keep_their_encoding() {
     let folder = Folder::new();
     let path = folder.path("file.zt");
     let (mut edited, mut refused) = (0, 0);
@@ -83,7 +83,7 @@ fn what_is_not_edited_stays_as_it_is_encoded() {
 /// A manifest of another writer: indefinite lengths, long heads, texts in chunks, tags, and keys that are not
 /// text.
 #[test]
-fn what_another_writer_encoded_is_kept() {
+fn the_encoding_of_another_writer_is_kept() {
     let folder = Folder::new();
     let path = folder.path("file.zt");
     let text = |t: &str| [&[0x60 | t.len() as u8][..], t.as_bytes()].concat();

@@ -148,7 +148,7 @@ fn check_file(file: &File, samples: &[Sample], options: &WriterOptions, bytes: &
 }
 
 #[test]
-fn everything_that_a_version_can_say_comes_back_however_the_file_is_opened() {
+fn everything_that_a_version_can_represent_is_read_back_in_every_mode() {
     let folder = Folder::new();
     for options in all_options() {
         let samples = sayable(options.version);
@@ -184,7 +184,7 @@ fn everything_that_a_version_can_say_comes_back_however_the_file_is_opened() {
 }
 
 #[test]
-fn what_a_version_cannot_represent_is_refused_and_the_writer_is_as_before() {
+fn objects_that_a_version_cannot_represent_are_rejected_without_effect() {
     for options in all_options() {
         let version = options.version;
         let asked_for_all = common::written(&options, |writer| {

@@ -200,7 +200,7 @@ fn a_file_is_read_in_every_mode_without_any_call_that_has_a_fallback() {
 }
 
 #[test]
-fn a_hint_that_is_refused_is_no_failure() {
+fn a_rejected_hint_is_not_a_failure() {
     let (folder, samples) = (Folder::new(), samples());
     let path = folder.path("model.zt");
     write(&path, &samples, &options(Encoding::Raw)).unwrap();

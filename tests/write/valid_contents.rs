@@ -209,7 +209,7 @@ fn can_be_said(sample: &Sample, version: Version) -> bool {
 }
 
 #[test]
-fn what_a_writing_call_takes_verifies_and_what_verifies_is_taken() {
+fn writing_calls_accept_exactly_what_verifies() {
     let mut random = Random(37);
     let (mut taken, mut refused) = (0, 0);
     for round in 0..3000 {
@@ -250,7 +250,7 @@ fn source(sample: &Sample) -> Option<File> {
 }
 
 #[test]
-fn a_copy_is_checked_as_what_is_written_is() {
+fn a_copy_is_checked_like_written_objects() {
     let mut random = Random(3737);
     let (mut taken, mut refused) = (0, 0);
     for round in 0..1500 {

@@ -53,7 +53,7 @@ fn objects_are_removed_renamed_and_given_back() {
 }
 
 #[test]
-fn attributes_are_set_printed_and_taken_away() {
+fn attributes_are_set_printed_and_removed() {
     let path = copied("attr");
     let object = names(&path).remove(0);
     run(&[&"attr", &"set", &path, &"author", &"Jane \"J\" Doe"]).good();
@@ -115,7 +115,7 @@ fn objects_of_other_files_are_added_and_merged() {
 }
 
 #[test]
-fn a_folder_is_not_changed_and_the_line_says_what_could_be() {
+fn a_folder_is_rejected_with_advice() {
     let path = copied("change-folder");
     let model = path.parent().unwrap();
     let cases: [&[&dyn AsRef<std::ffi::OsStr>]; 5] = [
@@ -142,7 +142,7 @@ fn a_pipe_is_refused_and_not_waited_for() {
 /// A user who may write to the folder, but not to the file, must not replace another user's file.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_not_to_be_written_to_is_not_replaced() {
+fn a_file_without_write_permission_is_not_replaced() {
     use std::os::unix::process::CommandExt;
     let path = copied("compact-not-mine");
     let bytes = std::fs::read(&path).unwrap();
@@ -246,7 +246,7 @@ fn fish_completes_commands_options_and_values() {
 }
 
 #[test]
-fn a_merged_model_is_no_part_of_one() {
+fn a_merged_model_is_not_a_part() {
     let folder = folder("merge-split");
     let part = data().join("foreign/valid/amber-gguf-split-hand/llm-00002-of-00003.gguf");
     let (merged, back) = (folder.join("m.zt"), folder.join("m.gguf"));

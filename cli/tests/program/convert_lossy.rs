@@ -171,7 +171,7 @@ fn digests_that_2_cannot_represent_are_left_out() {
 }
 
 #[test]
-fn what_2_has_in_another_form_is_no_loss() {
+fn contents_with_a_different_form_in_2_are_not_lost() {
     let case = Case::new("lossy-nothing-1");
     for file in ["py-1.2.3-zstd.zt", "py-1.2.3-digests.zt", "py-1.2.3-all-dtypes.zt", "py-1.2.3-sparse.zt"] {
         lossless(&data().join("v1.2").join(file), &case.to, &["--spec=2"]);
@@ -198,7 +198,7 @@ fn types_that_2_does_not_know_are_refused() {
 }
 
 #[test]
-fn what_1_2_has_in_another_form_is_no_loss() {
+fn contents_with_a_different_form_in_1_2_are_not_lost() {
     let case = Case::new("lossy-nothing-2");
     for file in [
         "real/py-zstd.zt",
@@ -301,7 +301,7 @@ fn bytes_that_gguf_has_as_texts_are_left_out() {
 }
 
 #[test]
-fn what_is_damaged_is_no_loss() {
+fn damage_is_not_a_loss() {
     let case = Case::new("lossy-damaged");
     let same = data().join("v0.1/py-0.1.4-duplicate-name.zt");
     run(&[&"convert", &"--lossy", &"--spec=2", &same, &case.to]).bad(&["two tensors would have the name"]);

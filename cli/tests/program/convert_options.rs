@@ -43,7 +43,7 @@ fn tensors_are_chosen_and_renamed() {
 }
 
 #[test]
-fn floats_are_converted_whatever_is_written() {
+fn floats_are_converted_for_every_output() {
     let (from, folder) = input("options-dtype");
     let dtypes = |path: &Path| -> Vec<String> {
         let listing = listing(path);
@@ -65,7 +65,7 @@ fn floats_are_converted_whatever_is_written() {
 }
 
 #[test]
-fn what_cannot_be_represented_is_named_and_nothing_is_written() {
+fn contents_that_cannot_be_represented_are_named_and_nothing_is_written() {
     let (from, folder) = input("options-refused");
     let sparse = data().join("v1.2/py-1.2.3-sparse.zt");
     let blocks = data().join("foreign/valid/amber-all-types-py.gguf");
@@ -145,7 +145,7 @@ fn standard_input_and_output_are_files_too() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_output_that_cannot_be_written_leaves_nothing() {
+fn an_output_that_cannot_be_written_leaves_no_file() {
     let (from, folder) = input("options-full");
     for target in ["zt", "safetensors", "gguf", "npz"] {
         let options = ["convert", "--no-attributes", "--exclude=*.bias", "--to", target];
@@ -165,7 +165,7 @@ fn an_output_that_cannot_be_written_leaves_nothing() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_leaves_the_old_file_whatever_is_written() {
+fn an_interrupt_leaves_the_old_file_for_every_output() {
     let folder = folder("options-interrupt");
     let (from, elements) = (folder.join("in.safetensors"), 64 << 20);
     let header =

@@ -212,7 +212,7 @@ fn types_that_1_2_lacks_arrive_under_their_own_names() {
 }
 
 #[test]
-fn a_dtype_that_nobody_knows_names_the_tensor() {
+fn an_unknown_dtype_is_an_error_with_the_tensors_name() {
     let (from, to) = input("safetensors-unknown");
     std::fs::write(&to, "precious").unwrap();
     write_raw(&from, r#"{"layer.\"0\"":{"dtype":"Q9_NEW","shape":[16],"data_offsets":[0,16]}}"#, 16);

@@ -71,7 +71,7 @@ fn shards_of_zt_become_the_file_again_that_they_were_made_of() {
 }
 
 #[test]
-fn shards_of_gguf_say_what_they_are_a_part_of() {
+fn shards_of_gguf_name_their_model() {
     let folder = folder("shards-gguf");
     for name in WHOLE.map(|name| format!("amber-{name}.gguf")) {
         let source = data().join("foreign/valid").join(&name);
@@ -99,7 +99,7 @@ fn shards_of_gguf_say_what_they_are_a_part_of() {
 }
 
 #[test]
-fn a_size_that_all_fits_in_changes_nothing() {
+fn a_size_that_is_large_enough_for_all_makes_one_file() {
     let folder = folder("shards-one");
     for name in WHOLE.map(|name| format!("amber-{name}.gguf")) {
         let source = data().join("foreign/valid").join(&name);

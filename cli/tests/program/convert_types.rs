@@ -186,7 +186,7 @@ fn other_tensors_are_chosen_by_name() {
 }
 
 #[test]
-fn what_cannot_be_quantized_is_named_and_nothing_is_written() {
+fn tensors_that_cannot_be_quantized_are_named_and_nothing_is_written() {
     let (from, folder) = model("types-refused");
     let to = folder.join("out.zt");
     let refused = |options: &[&str], parts: &[&str]| convert(&from, &to, options).bad(parts);

@@ -99,7 +99,7 @@ fn components(listing: &Value) -> impl Iterator<Item = &Value> {
 }
 
 #[test]
-fn every_valid_file_becomes_1_2_as_it_is_stored() {
+fn every_valid_file_is_converted_to_1_2_with_its_stored_bytes() {
     convert_all("convert-copy", &[], |old, new| {
         for (was, is) in components(old).zip(components(new)) {
             assert_eq!(was["encoding"], is["encoding"]);
@@ -153,7 +153,7 @@ fn an_encoding_is_chosen_by_its_name() {
 }
 
 #[test]
-fn a_digest_alone_leaves_the_encodings() {
+fn changing_the_digest_keeps_the_encodings() {
     convert_all("convert-digest", &["--digest", "crc32c", "--durable"], |old, new| {
         for (was, is) in components(old).zip(components(new)) {
             assert_eq!(was["encoding"], is["encoding"]);
@@ -163,7 +163,7 @@ fn a_digest_alone_leaves_the_encodings() {
 }
 
 #[test]
-fn what_is_unknown_is_kept_as_it_is_stored_and_reported() {
+fn unknown_components_keep_their_stored_bytes_and_are_reported() {
     let old = data().join("invalid/encoding-lz4.zt");
     let new = folder("convert-unknown").join("new.zt");
     let ran = run(&[&"convert", &old, &new, &"--zstd"]);
@@ -178,7 +178,7 @@ fn what_is_unknown_is_kept_as_it_is_stored_and_reported() {
 }
 
 #[test]
-fn two_objects_of_one_name_are_refused_and_nothing_is_written() {
+fn duplicate_names_are_rejected_and_nothing_is_written() {
     let folder = folder("convert-duplicate");
     let old = data().join("v0.1").join(DUPLICATE);
     for option in ["--durable", "--zstd"] {
@@ -189,7 +189,7 @@ fn two_objects_of_one_name_are_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn a_failure_leaves_what_was_there() {
+fn a_failure_leaves_the_old_file() {
     let folder = folder("convert-failure");
     let new = folder.join("new.zt");
     std::fs::write(&new, "precious").unwrap();

@@ -74,7 +74,7 @@ fn files_of_1_2_become_2_and_come_back() {
 }
 
 #[test]
-fn a_safetensors_file_becomes_2_and_comes_back_as_it_was() {
+fn a_safetensors_file_is_the_same_after_a_conversion_to_2_and_back() {
     let (from, folder) = input("convert-2-safetensors");
     let (two, back) = (folder.join("two.zt"), folder.join("back.safetensors"));
     for (options, encoding, digest) in [
@@ -100,7 +100,7 @@ fn a_safetensors_file_becomes_2_and_comes_back_as_it_was() {
 }
 
 #[test]
-fn a_canonical_file_is_the_same_whatever_it_is_made_of() {
+fn canonical_files_of_different_sources_are_equal() {
     let (from, folder) = input("convert-2-canonical");
     let path = |name: &str| folder.join(name);
     let canonical = |from: &Path, to: &Path| {
@@ -123,7 +123,7 @@ fn a_canonical_file_is_the_same_whatever_it_is_made_of() {
 }
 
 #[test]
-fn what_2_has_not_is_refused_and_nothing_is_written() {
+fn options_that_2_does_not_have_are_rejected_and_nothing_is_written() {
     let (from, folder) = input("convert-2-refused");
     let to = folder.join("out.zt");
     let quantized = data().join("v1.2/py-1.2.3-quantized.zt");

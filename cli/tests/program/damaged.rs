@@ -217,7 +217,7 @@ fn an_archive_without_any_crc_is_unchecked_and_not_damaged() {
 }
 
 #[test]
-fn what_no_digest_covers_is_counted() {
+fn bytes_without_a_digest_are_counted() {
     let (safetensors, folder) = input("covered");
     let said = run(&[&"verify", &safetensors]);
     assert_eq!(said.status, 0);
@@ -275,7 +275,7 @@ fn undecodable(folder: &Path, spec: &str, of_bools: bool) -> PathBuf {
 }
 
 #[test]
-fn a_damaged_object_is_listed_once_with_what_became_of_it() {
+fn a_damaged_object_is_listed_once_with_its_result() {
     let folder = folder("damaged-once");
     for (spec, of_bools) in [("1.2", false), ("1.2", true), ("2", false), ("2", true)] {
         let from = undecodable(&folder, spec, of_bools);

@@ -50,7 +50,7 @@ fn objects_are_removed_renamed_and_described() {
 }
 
 #[test]
-fn what_cannot_be_edited_stays_as_it_is() {
+fn files_that_cannot_be_edited_do_not_change() {
     let path = folder("edit-not").join("file.zt");
     let bytes = std::fs::read(data().join("v1.2/py-1.2.3-all-dtypes.zt")).unwrap();
     std::fs::write(&path, &bytes).unwrap();

@@ -148,7 +148,7 @@ fn a_difference_is_reported_with_its_place_and_size() {
 }
 
 #[test]
-fn what_was_converted_is_the_same_in_another_container() {
+fn converted_objects_are_equal_in_another_container() {
     let folder = folder("diff-containers");
     let a = data().join("../../examples/data/minilm-small.safetensors");
     let (zt_file, half) = (folder.join("b.zt"), folder.join("half.zt"));
@@ -185,7 +185,7 @@ fn blocks_of_the_same_type_are_compared_as_numbers() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_exit_status_2() {
+fn files_that_cannot_be_compared_give_exit_status_2() {
     let broken = data().join("invalid/zstd-corrupt-block.zt");
     for (a, b) in [(&broken, &broken), (&broken, &data().join("missing.zt"))] {
         let ran = run(&[&"diff", a, b]);
@@ -195,7 +195,7 @@ fn what_cannot_be_compared_is_exit_status_2() {
 }
 
 #[test]
-fn a_glob_that_matches_nothing_is_no_result() {
+fn a_glob_without_a_match_is_an_error() {
     let path = data().join("v1.2/py-1.2.3-all-dtypes.zt");
     let to = folder("glob-nothing").join("out");
     run(&[&"stats", &path, &"f32", &"nonsense*"]).bad(&["no object matches \"nonsense*\""]);
@@ -229,7 +229,7 @@ fn cat_gives_the_bytes_and_a_numpy_file_of_them() {
 }
 
 #[test]
-fn extract_writes_files_that_open_and_leaves_what_is_there() {
+fn extract_writes_files_that_open_and_replaces_none() {
     let folder = folder("extract");
     let path = folder.join("a.safetensors");
     write(&path, &[("x/../y", &[1], &[1.0]), ("z", &[2], &[2.0, 3.0])]);
@@ -374,7 +374,7 @@ fn two_tensors_are_written_to_two_files() {
 }
 
 #[test]
-fn blocks_and_what_they_became_have_the_same_attributes() {
+fn blocks_and_their_converted_floats_have_the_same_attributes() {
     let path = data().join("foreign/valid/amber-all-types-py.gguf");
     let made = folder("diff-blocks").join("a.zt");
     run(&[&"convert", &path, &made]).good();

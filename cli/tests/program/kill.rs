@@ -180,7 +180,7 @@ fn a_model_with_a_root_that_is_replaced_is_the_old_one_or_the_new_one_after_a_ki
 }
 
 #[test]
-fn numbered_files_without_a_root_and_arrays_replace_nothing() {
+fn numbered_files_without_a_root_and_arrays_replace_no_file() {
     let scene = Scene::new("kill-refused");
     for words in [
         "convert {in} {to}/m.gguf --shard-size 8",
@@ -202,7 +202,7 @@ fn numbered_files_without_a_root_and_arrays_replace_nothing() {
 }
 
 #[test]
-fn a_new_model_of_several_files_is_whole_or_does_not_open_after_a_kill() {
+fn after_a_kill_a_new_model_of_several_files_is_complete_or_does_not_open() {
     let scene = Scene::new("kill-new");
     let cases = [
         ("split {in} {to}/m.zt --size 8", "m.zt"),

@@ -44,7 +44,7 @@ fn expected(entry: &Value) -> Value {
 }
 
 #[test]
-fn the_json_is_what_the_manifests_say() {
+fn the_json_equals_the_manifests() {
     let files = valid_files();
     assert_eq!(files.len(), 137);
     for (path, entry) in files {

@@ -67,7 +67,7 @@ fn wrong_usage_is_status_2_on_standard_error() {
 }
 
 #[test]
-fn wrong_usage_says_what_would_be_right() {
+fn wrong_usage_gives_advice() {
     for (words, said) in [
         ("lss", "unrecognized subcommand 'lss'; a similar subcommand exists: 'ls'; zt --help has more"),
         ("ls", "the following required arguments were not provided: <FILE>; zt ls --help has more"),
@@ -108,7 +108,7 @@ fn a_number_behind_an_option_that_may_have_one_is_its_value() {
 }
 
 #[test]
-fn there_are_no_colours_and_no_bars_where_there_is_no_terminal() {
+fn colours_and_bars_are_only_printed_on_a_terminal() {
     for (variable, value) in [("CLICOLOR_FORCE", "0"), ("NO_COLOR", "1"), ("TERM", "xterm-256color")] {
         for command in ["ls", "verify"] {
             let mut zt = zt();

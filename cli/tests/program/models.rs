@@ -75,7 +75,7 @@ fn paths_of_one_model_are_taken_once() {
 }
 
 #[test]
-fn what_is_left_out_is_said_last_and_can_be_included() {
+fn omitted_tensors_are_reported_last_and_can_be_included() {
     let folder = with_index("models-left-out");
     let unlisted = "passed over: 1 object: \"vision.w\"";
     for command in ["ls", "verify", "stats", "info", "bench"] {
@@ -135,7 +135,7 @@ fn a_dash_is_standard_input() {
 }
 
 #[test]
-fn what_people_have_in_place_of_a_model_is_named() {
+fn common_wrong_files_are_named() {
     let folder = folder("models-others");
     let mut torn = safetensors(&[("a", 1)]);
     torn.truncate(20);

@@ -118,7 +118,7 @@ fn names_that_are_not_utf8_are_shown_taken_and_renamed() {
 }
 
 #[test]
-fn bytes_behind_the_content_are_passed_over_where_asked() {
+fn bytes_after_the_content_are_ignored_with_an_option() {
     let folder = folder("trailing");
     let (from, to) = (folder.join("in.safetensors"), folder.join("out.safetensors"));
     let header = r#"{"w":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}"#;

@@ -172,7 +172,7 @@ fn convert_in_all_cases(input: &Path, folder: &Path) -> usize {
 }
 
 #[test]
-fn random_models_are_converted_to_what_verifies_or_refused() {
+fn conversions_of_random_models_verify_or_are_rejected() {
     let folder = folder("outputs-random");
     let path = folder.join("in.zt");
     let (mut random, mut done, mut refused) = (Random(37), 0, 0);
@@ -191,7 +191,7 @@ fn random_models_are_converted_to_what_verifies_or_refused() {
 }
 
 #[test]
-fn files_of_the_corpus_are_converted_to_what_verifies_or_refused() {
+fn conversions_of_the_corpus_verify_or_are_rejected() {
     /// One of this number of files is tried.
     const STEP: usize = 5;
     let folder = folder("outputs-corpus");
@@ -217,7 +217,7 @@ fn model_of(folder: &Path, shape: &Value, component: &Value, attributes: &Value)
 }
 
 #[test]
-fn limits_of_a_container_are_refused_by_what_writes_it() {
+fn writers_enforce_the_limits_of_their_containers() {
     let folder = folder("outputs-limits");
     let byte = |length: u64| json!({ "dtype": "u8", "offset": ZEROS, "length": length });
     let f4 = |length: u64| json!({ "dtype": "u8", "type": "f4_e2m1", "offset": ZEROS, "length": length });
@@ -265,7 +265,7 @@ fn limits_of_a_container_are_refused_by_what_writes_it() {
 }
 
 #[test]
-fn a_whole_model_is_not_written_under_the_name_of_a_part() {
+fn a_complete_model_cannot_have_the_name_of_a_part() {
     let folder = folder("outputs-part");
     let float = json!({ "dtype": "f32", "offset": ZEROS, "length": 4 });
     let input = model_of(&folder, &json!([1]), &float, &json!({}));

@@ -103,7 +103,7 @@ fn no_name_ends_the_data_or_begins_a_script() {
 }
 
 #[test]
-fn what_is_there_stays_unless_it_is_to_be_replaced() {
+fn files_are_only_replaced_with_force() {
     let (path, folder) = input("report-force");
     let page = folder.join("page.html");
     let out = run(&[&"report", &path, &"-o", &page]).good();
@@ -127,7 +127,7 @@ fn what_is_there_stays_unless_it_is_to_be_replaced() {
 }
 
 #[test]
-fn what_cannot_be_read_is_reported_and_the_rest_is_shown() {
+fn unreadable_tensors_are_reported_and_the_rest_is_shown() {
     let page = folder("report-broken").join("page.html");
     run(&[&"report", &data().join("invalid/zstd-corrupt-block.zt"), &"--stats", &"-o", &page])
         .bad(&["zstd-corrupt-block.zt", "\"data\""]);

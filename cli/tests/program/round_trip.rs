@@ -43,7 +43,7 @@ fn opens(path: &Path) -> bool {
 }
 
 #[test]
-fn every_valid_file_comes_back_as_it_was() {
+fn every_valid_file_is_the_same_after_a_conversion_and_back() {
     let folder = folder("round-trip");
     let (mut same, mut wrong) = (0, Vec::new());
     for extension in ["safetensors", "gguf"] {

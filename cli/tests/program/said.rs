@@ -119,7 +119,7 @@ fn f8_is_converted_to_every_container() {
 }
 
 #[test]
-fn what_dtype_leaves_as_it_is_is_noted() {
+fn tensors_that_dtype_does_not_convert_are_noted() {
     let (folder, gguf) = (folder("said-dtype"), data().join("foreign/valid/amber-big-endian-py.gguf"));
     let listed = common::listing(&gguf);
     let objects = listed["objects"].as_array().unwrap();
@@ -249,7 +249,7 @@ fn files_whose_attributes_differ_are_different() {
 }
 
 #[test]
-fn a_content_digest_says_that_it_does_not_cover_attributes() {
+fn id_notes_that_a_content_digest_does_not_cover_attributes() {
     let (folder, numbers) = (folder("said-id"), f32s(&[1.0]));
     let from = safetensors(&folder.join("a.safetensors"), &json!({ "k": "v" }), &[("w", "F32", 1, &numbers)]);
     let to = folder.join("a.zt");

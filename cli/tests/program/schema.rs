@@ -32,7 +32,7 @@ fn commands() -> Vec<String> {
 }
 
 #[test]
-fn lists_are_as_their_schema_says() {
+fn lists_match_their_schema() {
     let schema = Schema::of("ls");
     let opened: usize = files().iter().map(|file| schema.holds(&printed(&[&"ls", &"--json", file]))).sum();
     assert!(opened > 200, "{opened}");
@@ -43,7 +43,7 @@ fn lists_are_as_their_schema_says() {
 }
 
 #[test]
-fn verifications_are_as_their_schema_says() {
+fn verifications_match_their_schema() {
     let schema = Schema::of("verify");
     let mut bad: Vec<_> =
         std::fs::read_dir(data().join("invalid")).unwrap().map(|e| e.unwrap().path()).collect();
@@ -56,7 +56,7 @@ fn verifications_are_as_their_schema_says() {
 }
 
 #[test]
-fn identities_are_as_their_schema_says() {
+fn identities_match_their_schema() {
     let schema = Schema::of("id");
     let mut files = files();
     files.push("nowhere.zt".into());
@@ -67,7 +67,7 @@ fn identities_are_as_their_schema_says() {
 }
 
 #[test]
-fn statistics_are_as_their_schema_says() {
+fn statistics_match_their_schema() {
     let schema = Schema::of("stats");
     let made: usize = files()
         .iter()
@@ -77,7 +77,7 @@ fn statistics_are_as_their_schema_says() {
 }
 
 #[test]
-fn first_numbers_are_as_their_schema_says() {
+fn first_numbers_match_their_schema() {
     let schema = Schema::of("head");
     let made: usize =
         files().iter().map(|file| schema.holds(&printed(&[&"head", &"--json", &"-n3", file]))).sum();
@@ -86,7 +86,7 @@ fn first_numbers_are_as_their_schema_says() {
 
 /// Compares each file with the one before it; these often have the same names.
 #[test]
-fn differences_are_as_their_schema_says() {
+fn differences_match_their_schema() {
     let schema = Schema::of("diff");
     let files = files();
     let mut made = 0;
@@ -98,7 +98,7 @@ fn differences_are_as_their_schema_says() {
 
 /// A difference of each kind.
 #[test]
-fn differing_values_are_as_their_schema_says() {
+fn differing_values_match_their_schema() {
     let schema = Schema::of("diff");
     let (path, folder) = common::input("schema-diff");
     let mut bytes = std::fs::read(&path).unwrap();
@@ -113,7 +113,7 @@ fn differing_values_are_as_their_schema_says() {
 
 /// The validation detects missing values, wrong types, values that are too small, and undocumented keys.
 #[test]
-fn what_a_schema_does_not_allow_is_refused() {
+fn values_that_a_schema_does_not_allow_are_rejected() {
     let (path, _) = common::input("schema-refused");
     let schema = Schema::of("ls");
     let good = common::listing(&path);

@@ -48,7 +48,7 @@ fn a_model_is_split_and_merged() {
 }
 
 #[test]
-fn nothing_is_replaced_or_left_behind_unless_that_is_wanted() {
+fn no_file_is_replaced_or_left_without_an_option() {
     let folder = folder("split-not");
     let (input, output) = (data().join("v1.2/py-1.2.3-1000.zt"), folder.join("m.zt"));
     std::fs::write(folder.join("m-00001-of-00001.zt"), "mine").unwrap();

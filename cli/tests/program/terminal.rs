@@ -121,7 +121,7 @@ fn on_terminal(words: &str) -> Option<String> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_comes_out_as_it_is_does_not_on_a_terminal() {
+fn raw_output_is_escaped_on_a_terminal() {
     let scene = Scene::new("terminal-raw");
     let path = scene.path("{zt}");
     let text = "{% for m in messages %}\n\t\u{1b}[2J\u{9b}m";

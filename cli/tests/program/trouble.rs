@@ -33,7 +33,7 @@ fn every_command_has_a_row() {
 }
 
 #[test]
-fn rows_do_what_they_say() {
+fn rows_have_the_declared_effect() {
     for row in rows() {
         let scene = Scene::new("trouble-none");
         let before = scene.state();
@@ -48,7 +48,7 @@ fn rows_do_what_they_say() {
 }
 
 #[test]
-fn bad_input_is_named_in_a_line_and_nothing_else_happens() {
+fn bad_input_is_an_error_of_one_line_without_other_effects() {
     for row in rows() {
         for damage in ["missing", "empty", "other", "half", "folder"] {
             let scene = Scene::new("trouble-input");
@@ -91,7 +91,7 @@ fn bad_input_is_named_in_a_line_and_nothing_else_happens() {
 
 /// A limit on the size of files simulates a full disk, in the middle of writing.
 #[test]
-fn a_full_disk_leaves_everything_as_it_was() {
+fn a_full_disk_changes_no_file() {
     for row in rows().filter(|(_, effect)| *effect != Effect::Prints) {
         for blocks in ["0", "1"] {
             let scene = Scene::new("trouble-full");
@@ -160,7 +160,7 @@ fn spawn(scene: &Scene, row: &Row) -> Child {
 }
 
 #[test]
-fn an_interrupt_in_the_middle_leaves_everything_as_it_was() {
+fn an_interrupt_in_the_middle_changes_no_file() {
     let scene = Scene::new("trouble-interrupt");
     // The first file is written, or has its name, long before the second one.
     let (first, second) = (("model.a.weight", "F32", 1 << 20), ("model.b.weight", "F32", 1 << 30));

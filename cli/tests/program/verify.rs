@@ -51,7 +51,7 @@ fn one_bad_file_fails_the_run_and_is_named() {
 }
 
 #[test]
-fn what_only_the_contents_show_is_found() {
+fn errors_in_contents_are_found() {
     for file in ["bool-2.zt", "csr-column-equal.zt", "zstd-corrupt-block.zt", "coo-out-of-range-row.zt"] {
         run(&[&"verify", &data().join("invalid").join(file)]).without_notes().bad(&[file]);
     }
@@ -88,7 +88,7 @@ fn all_that_is_broken_is_listed_as_lines_and_as_json() {
 }
 
 #[test]
-fn strict_refuses_what_a_lenient_reader_passes_over() {
+fn strict_rejects_what_a_lenient_reader_accepts() {
     for file in ["unknown-type.zt", "padding-nonzero.zt", "unknown-format.zt"] {
         let path = data().join("valid-odd").join(file);
         run(&[&"verify", &path]).sound();

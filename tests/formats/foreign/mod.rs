@@ -117,7 +117,7 @@ fn differences(expected: &Value, found: &Value) -> Vec<String> {
 }
 
 #[test]
-fn valid_files_give_what_their_manifest_says() {
+fn valid_files_match_their_manifest() {
     let (mut looked_at, mut found_of) = (0, BTreeSet::new());
     for entry in list("valid") {
         let container = entry["container"].as_str().unwrap();
@@ -160,7 +160,7 @@ fn valid_files_give_what_their_manifest_says() {
 }
 
 #[test]
-fn invalid_files_are_refused_where_they_have_to_be() {
+fn invalid_files_are_rejected_at_the_right_stage() {
     let (mut wrong, mut looked_at) = (Vec::new(), 0);
     for entry in list("invalid") {
         let name = entry["file"].as_str().unwrap();

@@ -108,7 +108,7 @@ fn records_have_a_checksum_that_is_looked_at_once() {
 }
 
 #[test]
-fn what_is_listed_and_not_read_says_why() {
+fn unreadable_tensors_are_listed_with_the_reason() {
     for (name, kind) in [
         ("amber-pt-quantised.pt", "torch.quantized"),
         ("amber-pt-storage-class-quant.pt", "torch.quantized"),
@@ -143,7 +143,7 @@ fn a_view_that_is_larger_than_its_file_is_within_limits() {
 }
 
 #[test]
-fn refusals_name_what_is_refused() {
+fn errors_name_the_rejected_item() {
     for (name, cause, part) in [
         ("amber-pt-global-os-system.pt", Cause::Unsupported, "os.system"),
         ("amber-pt-inst.pt", Cause::Unsupported, "INST"),

@@ -52,7 +52,7 @@ fn packed_floats_are_sliced_at_the_borders_of_bytes() {
 }
 
 #[test]
-fn fields_of_an_entry_that_mean_nothing_have_each_key_once() {
+fn unknown_fields_of_an_entry_have_unique_keys() {
     for (fields, refused) in [
         (r#""x":{"a":[{"b":1},{"b":1}],"b":{"a":1}},"a":1"#, None),
         (r#""x":1,"\u0078":2"#, Some(Rule::JsonDuplicateKey)),
@@ -93,7 +93,7 @@ fn a_size_that_is_not_of_its_type_is_refused_at_open() {
 }
 
 #[test]
-fn only_containers_that_are_asked_for_are_opened() {
+fn only_containers_in_the_option_are_opened() {
     let new = zt("dense", &[4], None, &[1, 2, 3, 4]);
     let other = safetensors("U8", "[4]", &[1, 2, 3, 4]);
     for (bytes, container) in [(new, Container::V1_2), (other, Container::Safetensors)] {

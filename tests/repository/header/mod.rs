@@ -67,7 +67,7 @@ fn doc_of<'h>(header: &'h str, name: &str) -> Vec<&'h str> {
 }
 
 #[test]
-fn the_committed_header_is_what_cbindgen_makes_of_the_sources() {
+fn the_committed_header_equals_the_output_of_cbindgen() {
     let config = cbindgen::Config::from_file(root().join("cbindgen.toml")).unwrap();
     let made = cbindgen::Builder::new().with_crate(root()).with_config(config).generate().unwrap();
     let mut bytes = Vec::new();
@@ -112,7 +112,7 @@ fn the_manual_page_has_the_chapters_of_the_headers() {
 
 /// The header of libztensor_remote. cbindgen is not part of its crate's build.
 #[test]
-fn the_header_of_the_remote_library_is_what_cbindgen_makes_of_it() {
+fn the_header_of_the_remote_library_equals_the_output_of_cbindgen() {
     let remote = root().join("remote");
     let config = cbindgen::Config::from_file(remote.join("cbindgen.toml")).unwrap();
     let made =
@@ -148,7 +148,7 @@ fn the_header_speaks_c_and_documents_every_function() {
 
 /// The first pages of the header have all that a program needs to open a model, find a tensor and read it.
 #[test]
-fn the_first_header_is_short_and_begins_with_what_every_loader_needs() {
+fn the_first_header_is_short_and_begins_with_the_functions_for_loaders() {
     let header = header("ztensor.h");
     let line_of = |text: &str| {
         header.lines().position(|l| l.contains(text)).unwrap_or_else(|| panic!("the header has no {text:?}"))
@@ -216,7 +216,7 @@ fn exported() -> Option<BTreeSet<String>> {
 }
 
 #[test]
-fn the_library_exports_what_the_header_declares_and_nothing_else() {
+fn the_library_exports_exactly_what_the_header_declares() {
     let functions = declared(&all_headers());
     let listed = std::fs::read_to_string(root().join("c_tests/abi/symbols.txt")).unwrap();
     let listed: BTreeSet<String> = listed.lines().map(str::to_owned).filter(|l| !l.is_empty()).collect();
@@ -237,7 +237,7 @@ fn the_library_exports_what_the_header_declares_and_nothing_else() {
 
 /// The header declares every constant that a comment names.
 #[test]
-fn what_comments_name_is_declared() {
+fn constants_in_comments_are_declared() {
     let header = all_headers();
     let words = |text: &str| -> Vec<String> {
         let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));

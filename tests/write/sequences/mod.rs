@@ -16,7 +16,7 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 #[test]
-fn what_was_accepted_is_in_a_valid_file() {
+fn accepted_objects_are_in_a_valid_file() {
     let (first, count) = (number("ZT_SEED", 1), number("ZT_SEQUENCES", 1500));
     let sources = sources::all();
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64).min(4);

@@ -101,7 +101,7 @@ fn file_at(path: &Path, writer: Result<Writer>, body: impl FnOnce(&mut Writer) -
 }
 
 #[test]
-fn a_batch_is_byte_for_byte_what_its_objects_are_one_by_one() {
+fn a_batch_writes_the_bytes_of_single_calls() {
     let (data, folder) = (data(), Folder::new());
     let path = folder.path("file.zt");
     for (seed, options) in all_options().into_iter().enumerate() {
@@ -237,7 +237,7 @@ fn a_batch_is_appended_as_its_objects_are_one_by_one() {
 }
 
 #[test]
-fn a_refused_batch_leaves_the_writer_as_it_was() {
+fn a_rejected_batch_does_not_change_the_writer() {
     let data = data();
     let objects = mix(3, 30, true);
     let good = requests(&objects, &data);
