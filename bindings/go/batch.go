@@ -11,7 +11,7 @@ type ReadOptions struct {
 	Threads   int
 	Direct    Direct
 	ChunkSize uint64
-	InFlight  uint64 // At most so many bytes of temporary memory at once.
+	InFlight  uint64 // The limit for temporary memory in bytes.
 	Verify    bool   // Checks digests of components that are read completely.
 	Pinned    bool   // The destinations are pinned and contiguous.
 	KeepGoing bool   // Continues after a request fails: Done gets each failure, ReadBatch returns the first.

@@ -14,7 +14,7 @@ import (
 
 // CacheOptions are options of NewCache. Budget and SlotSize must not be 0.
 type CacheOptions struct {
-	Budget   uint64 // At most so many bytes.
+	Budget   uint64 // The limit in bytes.
 	SlotSize uint64 // Bytes of the largest slice. Each slice occupies one slot.
 	Policy   CachePolicy
 	Threads  int

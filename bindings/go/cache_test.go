@@ -48,7 +48,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-func TestWhatReadsAFileInMemoryKeepsIt(t *testing.T) {
+func TestReadersKeepTheMemoryOfAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.zt")
 	w, err := Create(path, nil)
 	must(t, err)

@@ -39,10 +39,10 @@ func (f *File) Size() (size uint64) {
 // Mode returns the mode of the file. With ModeAuto it is the mode that the library chose.
 func (f *File) Mode() Mode { return Mode(C.zt_file_mode(f.handle)) }
 
-// Attributes returns the file's attributes as encoding/json decodes them, or nil if there are none.
+// Attributes returns the file's attributes as encoding/json decodes them, or nil without attributes.
 func (f *File) Attributes() (map[string]any, error) { return attributes(f.Value()) }
 
-// Value returns the tree of the file's attributes, or a null value if there are none.
+// Value returns the tree of the file's attributes, or a null value without attributes.
 func (f *File) Value() Value { return Value{C.zt_file_attributes(f.handle)} }
 
 // Identity identifies a version of a file, for caches.

@@ -702,7 +702,7 @@ func TestMeasureMayBeStopped(t *testing.T) {
 	}
 }
 
-func TestConvertAsksForNoMemoryThatAFileMerelyClaims(t *testing.T) {
+func TestConvertDoesNotAllocateAFalseDeclaredSize(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.zt")
 	w, err := Create(path, &WriterOptions{Encoding: EncodingZstd})
 	must(t, err)

@@ -48,10 +48,10 @@ func (o Object) FormatName() string {
 	return own(i.format_name, Format(i.format))
 }
 
-// Attributes returns the attributes as encoding/json decodes them, or nil if there are none.
+// Attributes returns the attributes as encoding/json decodes them, or nil without attributes.
 func (o Object) Attributes() (map[string]any, error) { return attributes(o.Value()) }
 
-// Value returns the tree of the object's attributes, or a null value if there are none.
+// Value returns the tree of the object's attributes, or a null value without attributes.
 func (o Object) Value() Value { return Value{C.zt_object_attributes(o.handle)} }
 
 // Components returns the object's components.

@@ -213,7 +213,7 @@ func (m *memory) optional(name []string) (*C.char, C.size_t) {
 	return m.text(name[0]), C.size_t(len(name[0]))
 }
 
-// CopyOptions are options of Copy. Zero fields keep the object as it is stored. Any other field rewrites the
+// CopyOptions are options of Copy. With zero fields the stored bytes are copied. Any other field rewrites the
 // object.
 type CopyOptions struct {
 	Encoding Encoding

@@ -26,7 +26,7 @@ type Options struct {
 	MaxManifestSize uint64
 	MaxDecodedSize  uint64
 	MaxObjects      uint64
-	MaxMemory       uint64 // At most so many bytes of memory to open the file. Components are not counted.
+	MaxMemory       uint64 // The limit in bytes for opening the file. Components are not counted.
 	Threads         int
 	Containers      []Container // Containers that are accepted; nil for all.
 	Name            string      // The file's name in messages.

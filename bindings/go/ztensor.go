@@ -49,7 +49,7 @@ const (
 func (s Status) Error() string { return C.GoString(C.zt_status_name(C.zt_status(s))) }
 
 // Error is a status with the library's message. errors.Is(err, ztensor.ErrCorrupt) checks the status.
-// errors.Is also finds the system's error (fs.ErrNotExist), the context's (context.Canceled), and that of a
+// errors.Is also finds the error of the system (fs.ErrNotExist), of the context (context.Canceled), and of a
 // reader or writer of the caller.
 type Error struct {
 	Status  Status

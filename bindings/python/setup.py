@@ -23,7 +23,7 @@ class WithLibrary(build_py):
         library = os.environ.get("LIBZTENSOR", "")
         if not os.path.isfile(library):
             given = f"LIBZTENSOR={library} is not a file" if library else "LIBZTENSOR is not set"
-            sys.exit(f"libztensor: {given}; it has to be the path of libztensor.so.1, which `make libs` builds and packages install")
+            sys.exit(f"libztensor: {given}; it must be the path of libztensor.so.1, which `make libs` builds and packages install")
         super().run()
         shutil.copyfile(library, Path(self.build_lib) / "libztensor/libztensor.so.1")
 

@@ -28,7 +28,7 @@ cp -r "$here" "$out/source"
     >"$out/sdist.log" 2>&1) || { cat "$out/sdist.log"; exit 1; }
 wheel() { PYTHONPATH=$out/packages "$python" -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$out" "$out"/libztensor-*.tar.gz; }
 for given in "" "$out/nothing.so"; do
-    if (LIBZTENSOR=$given wheel) >"$out/refused.log" 2>&1 || ! grep -q "LIBZTENSOR.*it has to be the path of libztensor.so.1" "$out/refused.log"; then
+    if (LIBZTENSOR=$given wheel) >"$out/refused.log" 2>&1 || ! grep -q "LIBZTENSOR.*it must be the path of libztensor.so.1" "$out/refused.log"; then
         cat "$out/refused.log"
         echo "python: 0 passed, 1 failed: LIBZTENSOR='$given' is not rejected with a readable message"
         exit 1

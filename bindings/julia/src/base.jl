@@ -135,7 +135,10 @@ const TYPES = Dict("f64" => Float64, "f32" => Float32, "f16" => Float16, "bf16" 
     "complex32" => ComplexF16, "complex64" => ComplexF32, "complex128" => ComplexF64)
 const STORAGE = Dict("complex32" => "f16", "complex64" => "f32", "complex128" => "f64")
 
-"The Julia type of elements. bools in a file may be bytes other than 0 and 1, so they are UInt8. Elements without a Julia type have their storage type."
+"""
+The Julia type of elements. bools in a file may be bytes other than 0 and 1, so they are UInt8. Elements
+without a Julia type have their storage type.
+"""
 function element_type(dtype::AbstractString, logical)
     logical in keys(TYPES) && return TYPES[logical]
     return dtype == "bool" ? UInt8 : TYPES[dtype]
@@ -149,7 +152,10 @@ function types_of(::Type{T}) where {T}
     return dtype_number(logical ? STORAGE[found] : found), logical ? type_number(found) : Int32(ZT_TYPE_NONE)
 end
 
-"The number of the dtype for elements of T, which must not have a logical type. A complex number is two elements."
+"""
+The number of the dtype for elements of T, which must not have a logical type. A complex number is two
+elements.
+"""
 function dtype_of(::Type{T}) where {T}
     dtype, logical = types_of(T)
     logical == ZT_TYPE_NONE || throw(ArgumentError("$T is not a dtype but a logical type"))

@@ -34,7 +34,10 @@ function slice_of(cache::Cache, c::Component)
     return slice_of(c)
 end
 
-"Calls body with the bytes of a component, which stay pinned during the call. timeout: nanoseconds; a negative value waits without a limit."
+"""
+Calls body with the bytes of a component, which stay pinned during the call. timeout: nanoseconds; a negative
+value waits without a limit.
+"""
 function pinned(body, cache::Cache, c::Component; timeout = -1)
     out = sized(zt_cache_pin)
     check(zt_cache_get(live(cache), Ref(slice_of(cache, c)), timeout, out))

@@ -1,6 +1,9 @@
 # Reading files and models.
 
-"An open file; `file[\"name\"]` is an object, and it iterates over its objects. `close` it, or leave it to the garbage collector."
+"""
+An open file; `file[\"name\"]` is an object, and it iterates over its objects. `close` it, or leave it to the
+garbage collector.
+"""
 mutable struct File
     handle::Ptr{Cvoid}
     kept::Any # memory that was passed in
@@ -116,7 +119,10 @@ container_name(container::Symbol) = text(zt_container_name(chosen(CONTAINERS, co
 identity(file::File) = report(got(zt_identity, zt_file_identity, live(file)))
 "The identity of one of the model's files, from 1."
 identity(file::File, part::Integer) = report(got(zt_identity, zt_part_identity, live(file), part - 1))
-"Counts of a model: passed_over, files in its folder that are not part of it; unlisted, tensors that its index does not name."
+"""
+Counts of a model: passed_over, files in its folder that are not part of it; unlisted, tensors that its index
+does not name.
+"""
 model_info(file::File) = report(got(zt_model_info, zt_model_get_info, live(file)))
 "All bytes of a part in the mapped file, valid until the file is closed."
 function borrowed(file::File, part::Integer = 1)

@@ -46,7 +46,10 @@ function Base.close(load::Load)
     load.kept = nothing
     return nothing
 end
-"Counts, for each file or part of a model, what was read so far, and the reason for the way of reading. Call it before close."
+"""
+Counts, for each file or part of a model, what was read so far, and the reason for the way of reading. Call it
+before close.
+"""
 part_stats(load::Load) = map(listed((at...) -> zt_load_get_part_stats(live(load), at...), zt_load_part_stats)) do s
     (path = part_of(s.file, s.part).path, part = Int(s.part) + 1, stored_bytes = Int(s.stored_bytes),
         direct_bytes = Int(s.direct_bytes), reason = text(s.reason))

@@ -52,7 +52,10 @@ function Base.sizeof(c::Component)
     known = zt_component_size(c.handle)
     return known == ZT_UNKNOWN_SIZE ? measure(c) : Int(known)
 end
-"The number of decoded bytes. progress: a function of (done, total) that may return false to stop. It is called if the component must be decoded completely."
+"""
+The number of decoded bytes. progress: a function of (done, total) that may return false to stop. It is called
+if the component must be decoded completely.
+"""
 function measure(c::Component; progress = nothing)
     watcher, size = Watcher(progress), Ref{UInt64}(0)
     call = get(watching(watcher), :progress, C_NULL)
@@ -147,12 +150,18 @@ function csr(o::Object)
     return (rows = Int(v.rows), columns = Int(v.columns), values = kept(o.file, v.values), indices = kept(o.file, v.indices),
         indptr = kept(o.file, v.indptr))
 end
-"Checks a sparse_coo object and returns its parts. coords has a column for each of the file's dimensions, from 0."
+"""
+Checks a sparse_coo object and returns its parts. coords has a column for each of the file's dimensions, from
+0.
+"""
 function coo(o::Object)
     v = got(zt_coo, zt_coo_view, o.handle)[]
     return (shape = shape(o), values = kept(o.file, v.values), coords = reshape(kept(o.file, v.coords), Int(v.nnz), Int(v.rank)))
 end
-"Checks a quantized_group, zt.quant_group/1 or zt.mx/1 object and returns its parts. axis counts in the file's order."
+"""
+Checks a quantized_group, zt.quant_group/1 or zt.mx/1 object and returns its parts. axis counts in the file's
+order.
+"""
 function quantized(o::Object)
     v = got(zt_quantized, zt_quantized_view, o.handle)[]
     return (shape = shape(o), bits = Int(v.bits), group_size = Int(v.group_size), packing = text(v.packing),
@@ -167,7 +176,10 @@ function size_as(o::Object, ::Type{T}) where {T}
     check(zt_object_size_as(o.handle, dtype_of(T), size))
     return Int(size[])
 end
-"All numbers of an object as elements of T, in the order of its memory; see zt_object_read_as. A complex number becomes two."
+"""
+All numbers of an object as elements of T, in the order of its memory; see zt_object_read_as. A complex number
+becomes two.
+"""
 function read_as(o::Object, ::Type{T}) where {T}
     made, written = Vector{T}(undef, div(size_as(o, T), sizeof(T))), Ref{Csize_t}(0)
     check(zt_object_read_as(o.handle, dtype_of(T), made, sizeof(made), written))

@@ -52,7 +52,10 @@ function borrowed(v::Value, call, ::Type{T}) where {T}
     return Ptr{UInt8}(data[]), Int(size[])
 end
 
-"The numbers of an array as elements of T. Throws if T cannot hold one exactly. A number is read as an array of one."
+"""
+The numbers of an array as elements of T. Throws if T cannot hold one exactly. A number is read as an array of
+one.
+"""
 function numbers(v::Value, ::Type{T}) where {T}
     made = Vector{T}(undef, kind(v) === :array ? length(v) : 1)
     check(zt_value_read_numbers(v.handle, dtype_of(T), made, length(made)))
@@ -80,7 +83,10 @@ function integer(v::Value)
     return parse(BigInt, json(v))
 end
 
-"The Julia value: nothing, Bool, a number, String, a vector of bytes, a vector, a Dict, or a Tag. For other values JSON text."
+"""
+The Julia value: nothing, Bool, a number, String, a vector of bytes, a vector, a Dict, or a Tag. For other
+values JSON text.
+"""
 function julia(v::Value)
     k = kind(v)
     k === :null && return nothing

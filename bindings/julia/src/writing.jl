@@ -102,7 +102,10 @@ function component_desc(text, ::Type{T}, data, bytes, encoding, digest) where {T
     return sized(zt_component_desc; role = pointer(text), role_length = sizeof(text), dtype = dtype, type_ = type, data = data, size = bytes,
         encoding = chosen(ENCODINGS, encoding), digest = chosen(DIGESTS, digest))
 end
-"Writes an object of any format (a symbol, or the name of an unknown format) with components `[role => array, ...]`. size: in Julia's order."
+"""
+Writes an object of any format (a symbol, or the name of an unknown format) with components `[role => array,
+...]`. size: in Julia's order.
+"""
 function write_object(w::Writer, name, format, size, parts; encoding = :default, digest = :default)
     texts = [String(role) for (role, _) in parts]
     arrays = [a for (_, a) in parts]
@@ -136,7 +139,9 @@ function write_csr(w::Writer, name, rows, columns, values::Vector{T}, indices, i
     done(zt_write_csr(live(w), named(name)..., types_of(T)..., UInt64[rows, columns], length(values), values, sizeof(values),
             Vector{UInt64}(indices), Vector{UInt64}(indptr)), w)
 end
-"Checks and writes a coordinate list. shape: in the file's order. coords: a column for each dimension, from 0."
+"""
+Checks and writes a coordinate list. shape: in the file's order. coords: a column for each dimension, from 0.
+"""
 function write_coo(w::Writer, name, shape, values::Vector{T}, coords) where {T}
     length(coords) == length(values) * length(shape) || throw(ArgumentError("coords needs one coordinate for each value and dimension"))
     done(zt_write_coo(live(w), named(name)..., types_of(T)..., UInt64[shape...], length(shape), length(values), values, sizeof(values),

@@ -1,4 +1,4 @@
-# The package against real files, and what it writes.
+# Tests the package on real files, and the files that it writes.
 using Test
 using ZTensor
 const ZT = ZTensor

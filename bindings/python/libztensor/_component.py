@@ -97,7 +97,8 @@ class Component(Handle):
 
     def read(self) -> bytes:
         """The decoded bytes, in the host's byte order."""
-        if self.size > self.stored_size:  # the file may declare any size: the library checks it before it allocates
+        # the file may declare any size: the library checks it before it allocates
+        if self.size > self.stored_size:
             handle = ctypes.c_void_p()
             check(lib.zt_component_load(self._live(), None, ctypes.byref(handle)))
             made = Loaded(handle)

@@ -313,7 +313,7 @@ class File(Handle, Mapping[str, Object]):
         return report(found)
 
     def failures(self, **how: Any) -> list[Failure]:
-        """Returns all damage that verify finds; empty if there is none."""
+        """Returns all damage that verify finds; empty if there is no damage."""
         found: list = []
         try:
             self.verify(on_failure=found.append, **how)

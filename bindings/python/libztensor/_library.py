@@ -267,7 +267,8 @@ def options(kind, /, **fields):
     made = kind(struct_size=ctypes.sizeof(kind))
     for name, value in fields.items():
         setattr(made, name, value)
-        if isinstance(value, int) and getattr(made, name) not in (value, None):  # the C type cannot hold the number
+        # the C type cannot hold the number
+        if isinstance(value, int) and getattr(made, name) not in (value, None):
             raise InvalidArgument(f"{_NAMES.get(name, name)} cannot be {value}")
     return made
 

@@ -65,7 +65,7 @@ class Value(Handle):
         return [Value(self._file, key).python() for key in keys]
 
     def numbers(self, dtype: Optional[str] = None) -> Any:
-        """An array of numbers as a NumPy array. dtype: that of the container, if None. Raises InvalidArgument
+        """An array of numbers as a NumPy array. dtype: the container's, if None. Raises InvalidArgument
         if it cannot hold a number exactly."""
         import numpy
 

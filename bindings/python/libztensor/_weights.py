@@ -135,7 +135,8 @@ def _converted(of: Weight, info, dtype: str) -> Weight:
         return of
     number = target_number(dtype)
     size, shape = size_as(of.object, number), tuple(info.shape[:info.rank])
-    is_pairs = of.element.startswith("complex") or size != math.prod(shape) * lib.zt_dtype_size(number)  # complex numbers; C converts the object completely
+    # complex numbers; C converts the object completely
+    is_pairs = of.element.startswith("complex") or size != math.prod(shape) * lib.zt_dtype_size(number)
     return of._replace(type=dtype, element=dtype, shape=(*shape, 2) if is_pairs else shape, size=size, block=None, convert=number,
                        is_whole=is_pairs)
 

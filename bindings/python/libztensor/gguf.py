@@ -127,7 +127,8 @@ class _Numbers(Sequence):
         return self.count
 
     def __getitem__(self, index):
-        return range(self.offset, self.end, self.size)[index], self.form, 1  # raises IndexError if out of range
+        # raises IndexError if out of range
+        return range(self.offset, self.end, self.size)[index], self.form, 1
 
 
 class _Parts(Sequence):

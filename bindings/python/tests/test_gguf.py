@@ -148,7 +148,7 @@ def test_the_enums_are_those_of_gguf():
     assert {one.name: one.value for one in gguf.GGMLQuantizationType}.items() <= own.items()
 
 
-def test_what_is_refused(tmp_path):
+def test_rejected_arguments_and_files(tmp_path):
     path = tmp_path / "a.gguf"
     path.write_bytes(one_key(9, NESTED))
     for mode in ("r+", "c", "w"):

@@ -192,7 +192,7 @@ def test_options_of_urls_are_for_urls():
         libztensor.File("a.zt", remote={"retries": 1})
 
 
-def test_a_batch_says_how_it_read(path):
+def test_a_batch_reports_how_it_read(path):
     array = np.arange(5 << 20, dtype="int32")
     with libztensor.create(path) as w:
         w.add("large", array)
@@ -274,7 +274,7 @@ def test_failures_are_exceptions(path):
     assert libztensor.repair(path)["objects"] == 2
 
 
-def test_importing_sets_up_little():
+def test_importing_is_lazy():
     """Functions get their types at the first use, and rarely used modules are imported at the first use."""
     program = ("import sys, numpy\nbefore = set(sys.modules)\nimport libztensor.numpy\nadded = set(sys.modules) - before\n"
                "print(len([name for name in vars(libztensor.lib) if name.startswith('zt_')]), added & {'json', 'subprocess'} or '-')")

@@ -40,7 +40,7 @@ def specs(package, state):
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("metadata", [None, {}, {"format": "pt"}])
-def test_serialize_and_deserialize_give_what_safetensors_gives(tmp_path, seed, metadata):
+def test_serialize_and_deserialize_equal_those_of_safetensors(tmp_path, seed, metadata):
     state = arrays(seed)
     made = own.serialize(specs(own, state), metadata)
     assert made == reference.serialize(specs(reference, state), metadata)
@@ -92,7 +92,7 @@ def same(found, expected):
 
 
 @pytest.mark.parametrize("dtype, shape", [("float32", (2, 3)), ("bool", ()), ("float4_e2m1fn_x2", (2, 3)), ("float8_e8m0fnu", (0,))])
-def test_a_spec_looks_like_that_of_safetensors(dtype, shape):
+def test_a_spec_equals_that_of_safetensors(dtype, shape):
     given = {"dtype": dtype, "shape": shape, "data_ptr": 4096, "data_len": 24}
     found, expected = own.TensorSpec(**given), reference.TensorSpec(**given)
     for name in ("dtype", "shape", "data_ptr", "data_len"):
@@ -122,7 +122,7 @@ def test_wrong_files_are_a_safetensor_error(tmp_path, data):
             assert isinstance(why, package.SafetensorError) or not data and isinstance(why, OSError) and package is reference, why
 
 
-def test_wrong_calls_raise_what_those_of_safetensors_raise(tmp_path):
+def test_wrong_calls_raise_the_exceptions_of_safetensors(tmp_path):
     path = tmp_path / "a.safetensors"
     array = np.arange(6, dtype="f4").reshape(2, 3)
     reference_numpy.save_file({"a": array}, path)
@@ -144,7 +144,7 @@ def test_wrong_calls_raise_what_those_of_safetensors_raise(tmp_path):
             assert isinstance(outcome(lambda: call(package)), kind), (package, expected, outcome(lambda: call(package)))
 
 
-def test_a_file_is_opened_alone_although_it_is_a_part_of_a_model(tmp_path):
+def test_a_part_of_a_model_can_be_opened_as_a_file(tmp_path):
     names = [f"model-0000{at}-of-00002.safetensors" for at in (1, 2)]
     for at, name in enumerate(names):
         own_numpy.save_file({f"w{at}": np.full(3, at)}, tmp_path / name)
@@ -214,7 +214,7 @@ def packages(request, tmp_path):
     return [package, chosen]
 
 
-def test_programs_have_it_in_the_place_of_safetensors(tmp_path, packages):
+def test_programs_import_it_instead_of_safetensors(tmp_path, packages):
     folder = tmp_path / "its folder"
     folder.mkdir()
     (folder / "program.py").write_text(PROGRAM)
@@ -231,7 +231,7 @@ def test_programs_have_it_in_the_place_of_safetensors(tmp_path, packages):
         assert "imported already" in python("-c", refused, path=packages, cwd=tmp_path)
 
 
-def test_a_command_line_without_a_program_says_how(tmp_path):
+def test_a_command_line_without_a_program_prints_the_usage(tmp_path):
     for arguments in ([], ["-m"], ["--help"]):
         found = subprocess.run([sys.executable, "-m", "libztensor.safetensors", *arguments], capture_output=True, text=True)
         assert found.returncode == 1 and "usage: python -m libztensor.safetensors PROGRAM" in found.stderr

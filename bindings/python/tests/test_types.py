@@ -38,7 +38,8 @@ def of_function(function):
 
 
 def public():
-    yield from of(libztensor, [name for name in libztensor.__all__ if name != "safe_open"])  # it is defined in libztensor.numpy
+    # it is defined in libztensor.numpy
+    yield from of(libztensor, [name for name in libztensor.__all__ if name != "safe_open"])
     yield from of(libztensor.numpy, [name for name in libztensor.numpy.__all__ if name != "SafetensorError"])
     standin = libztensor.safetensors
     yield from of(standin, ["deserialize", "install", "serialize", "serialize_file"])
@@ -54,20 +55,20 @@ def public():
 
 
 @pytest.mark.parametrize("name, annotations", public(), ids=lambda one: one if isinstance(one, str) else "")
-def test_all_that_is_public_has_types(name, annotations):
+def test_the_public_interface_has_types(name, annotations):
     for one in annotations:
         assert isinstance(one, str), "an annotation is missing"
         assert not BARE.search(one), one
 
 
-def test_all_that_is_public_is_explained():
+def test_the_public_interface_has_docs():
     for name in libztensor.__all__:
         found = getattr(libztensor, name)
         if callable(found):
             assert (found.__doc__ or "").strip(), name
 
 
-def test_failures_are_classes_that_a_checker_knows():
+def test_type_checkers_know_the_error_classes():
     source = inspect.getsource(libztensor._library)
     failures = [one for one in map(vars(libztensor).get, libztensor.__all__) if inspect.isclass(one) and issubclass(one, Exception)]
     assert len(failures) == 19
@@ -111,7 +112,7 @@ def use(path: Path) -> Dict[str, Any]:
 """
 
 
-def test_a_strict_type_checker_takes_what_is_right_and_refuses_what_is_wrong(tmp_path):
+def test_a_strict_type_checker_accepts_right_and_rejects_wrong_calls(tmp_path):
     pytest.importorskip("mypy")
     (tmp_path / "sample.py").write_text(SAMPLE)
     environment = {**os.environ, "MYPYPATH": str(Path(libztensor.__file__).parents[1])}

@@ -37,7 +37,7 @@ def assert_same(found, expected):
 
 
 @pytest.mark.parametrize("mapped", [False, True])
-def test_what_was_saved_is_loaded_and_is_the_callers_own(path, mapped):
+def test_saved_arrays_are_loaded_into_new_memory(path, mapped):
     found = load_file(path, mapped=mapped)
     assert_same(found, ARRAYS)
     found["a"][0, 0] = 99
@@ -45,7 +45,7 @@ def test_what_was_saved_is_loaded_and_is_the_callers_own(path, mapped):
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="only Linux has /proc/self/smaps")
-def test_what_load_file_maps_is_read_far_ahead(path):
+def test_mappings_of_load_file_are_read_far_ahead(path):
     found = load_file(path, mapped=True)
     with open("/proc/self/smaps") as maps:
         _, _, mapping = maps.read().partition(str(path))
@@ -82,7 +82,7 @@ def test_parts_of_tensors(path):
             use()
 
 
-def test_all_tensors_of_what_is_open_and_either_backend(path):
+def test_all_tensors_of_an_open_file_with_either_backend(path):
     for backend in ("mmap", "pread"):
         assert_same(load_file(path, backend=backend), ARRAYS)
         with safe_open(path, "np", backend=backend) as f:
@@ -120,9 +120,9 @@ def test_every_container_and_models_of_several_files():
     assert len(load_file(valid / "amber-hf-sharded")) == 12
 
 
-def test_what_is_no_array_is_named(tmp_path):
+def test_objects_that_are_not_arrays_are_named(tmp_path):
     sparse = DATA / "v1.2/py-1.2.3-sparse.zt"
-    with pytest.raises(libztensor.Unsupported, match="no array"):
+    with pytest.raises(libztensor.Unsupported, match="not an array"):
         load_file(sparse)
     with safe_open(sparse) as f, pytest.raises(libztensor.Unsupported, match="sparse_csr"):
         f.get_tensor("csr-z")
@@ -136,7 +136,7 @@ def test_what_is_no_array_is_named(tmp_path):
     assert list(tmp_path.iterdir()) == [], "a failed save leaves no file"
 
 
-def test_what_cannot_be_read_is_named_or_left_out(tmp_path):
+def test_unreadable_tensors_are_named_or_left_out(tmp_path):
     np.savez(tmp_path / "record.npz", rec=np.array([(1, 2.5)], [("i", "<i8"), ("k", "<f8")]), w=np.ones(3, "float32"))
     with pytest.raises(libztensor.Unsupported, match=r"'rec' .*numpy\.\[\('i', '<i8'\)"):
         load_file(tmp_path / "record.npz")
@@ -148,7 +148,7 @@ def test_what_cannot_be_read_is_named_or_left_out(tmp_path):
             opened.get_tensor("rec")
 
 
-def test_a_failed_save_leaves_what_was_there(path):
+def test_a_failed_save_leaves_the_old_file(path):
     before = path.read_bytes()
     with pytest.raises(libztensor.Unsupported):
         save_file({"a": np.zeros(3), "b": np.array([object()])}, path)
@@ -203,7 +203,7 @@ def test_a_sparse_file_of_100_gib(tmp_path):
 
 
 @pytest.mark.parametrize("dtype, rest", [("f4", 8), ("f4", 4), ("u1", 1)])
-def test_a_mapped_tensor_is_borrowed_wherever_its_elements_are_aligned(tmp_path, dtype, rest):
+def test_a_mapped_tensor_is_borrowed_if_its_elements_are_aligned(tmp_path, dtype, rest):
     """1 TiB is too large for a copy."""
     path, size = tmp_path / "large.safetensors", 1 << 40
     count = size // np.dtype(dtype).itemsize
@@ -257,7 +257,7 @@ def test_the_signatures_are_those_of_safetensors():
         assert function.__doc__
 
 
-def test_what_stands_for_something_open_is_neither_pickled_nor_copied(tmp_path):
+def test_open_objects_cannot_be_pickled_or_copied(tmp_path):
     path = tmp_path / "a.zt"
     with libztensor.create(path) as w:
         w.add("x", np.arange(4.0), attributes={"unit": "m"})
@@ -306,13 +306,13 @@ def test_a_sparse_file_of_100_gib_is_read_in_parts(tmp_path):
         assert f["big"].numpy()[-1, -1] == 1023, "the tensor is mapped"
 
 
-def test_a_list_of_places_is_no_slice(tmp_path):
+def test_a_list_of_indices_is_not_a_slice(tmp_path):
     save_file({"a": np.arange(6.0)}, tmp_path / "a.zt")
     with safe_open(tmp_path / "a.zt", "np") as f, pytest.raises(TypeError, match=r"not \[0, 1\]"):
         f.get_slice("a")[[0, 1]]
 
 
-def test_the_repr_says_what_is_open(path):
+def test_the_repr_describes_open_files(path):
     with libztensor.open(path) as f, safe_open(path, "np") as opened:
         held = [f, opened, f["a"], f["a"]["data"], opened.get_slice("a")]
         assert [repr(one) for one in held] == [
@@ -352,7 +352,7 @@ def test_names_are_texts(path):
         save_file([np.zeros(1)], path)
 
 
-def test_elements_of_an_unknown_type_come_as_they_are_stored():
+def test_elements_of_an_unknown_type_are_not_decoded():
     path = DATA / "v1.2/py-1.2.3-unknown-type.zt"
     with safe_open(path) as f:
         made, part = f.get_tensor("i4x2"), f.get_slice("i4x2")

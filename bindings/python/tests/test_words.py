@@ -59,7 +59,7 @@ def test_messages_have_pythons_names(tmp_path, make, error, words):
         make(tmp_path / "a.zt")
 
 
-def test_every_phrase_that_is_replaced_is_one_of_the_librarys():
+def test_every_replaced_phrase_is_in_the_library():
     text = "".join(path.read_text() for path in (ROOT / "src").rglob("*.rs"))
     text = re.sub(r"\\\n\s*", "", text)
     phrases = [phrase for phrase in _library._WORDS if re.search("zt_|ZT_|has_", phrase)]
@@ -76,12 +76,12 @@ def test_every_phrase_that_is_replaced_is_one_of_the_librarys():
     *((lambda name=name: read(**{name: -1}), name) for name in ("offset", "length", "rows", "row_length", "row_stride", "target_stride")),
     (lambda: read(start=(-1, 0), count=(1, 1)), "-1"), (lambda: opened()["a"].read_slice((-1, 0), (1, 1)), "-1"),
 ])
-def test_numbers_that_c_does_not_have_are_refused_by_name(call, name):
+def test_numbers_that_c_types_cannot_hold_are_rejected_by_name(call, name):
     with pytest.raises(libztensor.InvalidArgument, match=name):
         call()
 
 
-def test_objects_say_what_they_are(tmp_path):
+def test_repr_describes_objects(tmp_path):
     with libztensor.create(tmp_path / "a.zt") as w:
         assert repr(w) == f"<Writer of {str(tmp_path / 'a.zt')!r}>"
     assert repr(w).endswith(", which has ended>")

@@ -143,7 +143,7 @@ with tempfile.TemporaryDirectory() as made:
 
     raises(ValueError, "no 'threads' in model_loader_extra_config", lambda: loader(folder, {"threads": 2}))
     for budget in (0, "1"):
-        raises(ValueError, "budget is a number of bytes", lambda: loader(folder, {"budget": budget}))
+        raises(ValueError, "budget must be a number of bytes", lambda: loader(folder, {"budget": budget}))
     save_file({"small": STATE["small"]}, folder / "model.zt")
     raises(ValueError, "no weights for linear.bias, linear.weight", lambda: loader(folder).load_weights(Model(), config(folder)))
     loader(folder).load_weights(Model(), config(folder, "fp8"))

@@ -90,7 +90,7 @@ def into_tensors_of_the_callers_own(folder):
         f.read_batch([libztensor.Read(f["a"]["data"], half, start=(1, 0), count=(2, 6))])
         f["half"]["data"].read_into(again := torch.empty(3, dtype=torch.bfloat16))
         for wrong in (torch.empty(6, 4).t(), torch.empty(4, 6, device="meta")):
-            raises(ValueError, "contiguous, and in the memory of the CPU", lambda: f.read_batch({"a": wrong}))
+            raises(ValueError, "contiguous and in the memory of the CPU", lambda: f.read_batch({"a": wrong}))
         raises(libztensor.ZTensorError, "", lambda: f.read_batch({"a": torch.empty(4, 5)}))
     assert_same(own, state)
     assert torch.equal(half, state["a"][1:3]) and torch.equal(again, state["half"])
@@ -291,7 +291,7 @@ def packed_f4(folder):
             assert torch.equal(bytes_of(part[1, 1:3]), bytes_of(found[1, 1:3]))
             assert torch.equal(bytes_of(part[:, 2, 2:]), bytes_of(found[:, 2, 1:])) and part[:, :, 2:2].shape == (2, 4, 0)
             for index in [(0, 0, 0), (..., slice(1, 3)), (..., slice(0, 3)), (..., slice(0, 6, 2))]:
-                raises(libztensor.Unsupported, "even index", lambda: part[index])
+                raises(libztensor.Unsupported, "must be even", lambda: part[index])
     for name in ("again.safetensors", "again.zt"):
         zt.save_file({"w": found}, folder / name)
         again = zt.load_file(folder / name)["w"]

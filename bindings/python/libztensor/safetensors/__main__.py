@@ -18,7 +18,8 @@ def main() -> None:
     if is_module:
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     else:
-        if not getattr(sys.flags, "safe_path", False):  # search the program's folder instead of the current one, which -m put there
+        # search the program's folder instead of the current one, which -m put there
+        if not getattr(sys.flags, "safe_path", False):
             sys.path[1] = os.path.dirname(os.path.realpath(sys.argv[0]))
         runpy.run_path(sys.argv[0], run_name="__main__")
 
