@@ -10,7 +10,7 @@
 
 #include "check.h"
 
-/* Whether a file's pages in the page cache can be released: advice for files is that of POSIX. */
+/* Whether a file's pages in the page cache can be released: with POSIX advice for files. */
 static inline int has_posix_advice(void)
 {
 #if defined(_POSIX_ADVISORY_INFO) && _POSIX_ADVISORY_INFO > 0

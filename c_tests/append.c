@@ -198,7 +198,8 @@ int main(void)
     appended("v1.2/py-1.2.3-digests.zt", "1.2.0", ZT_ENCODING_RAW, ZT_TYPE_NONE);
     appended("v1.1/rs-1.1.1-attributes.zt", "1.1.0", ZT_ENCODING_RAW, ZT_TYPE_NONE);
     appended("v1.1/rs-1.1.1-attributes.zt", "1.2.0", ZT_ENCODING_RAW, ZT_TYPE_F8_E4M3FNUZ);
-    appended("v1.1/oracle-index-dtypes.zt", "1.1.0", ZT_ENCODING_ZSTD, ZT_TYPE_F8_E5M2FNUZ); /* narrow indices break a rule of 1.2 */
+    /* narrow indices break a rule of 1.2 */
+    appended("v1.1/oracle-index-dtypes.zt", "1.1.0", ZT_ENCODING_ZSTD, ZT_TYPE_F8_E5M2FNUZ);
     nothing_lost();
     left_as_it_was();
     refused();

@@ -392,7 +392,8 @@ static void cancelled(void)
         CHECK_STATUS(zt_read_batch(file, p->requests, p->n, &o, &stats), ZT_ERROR_CANCELLED);
         CHECK(s->strange == 0 && s->calls >= 1);
         CHECK(stats.bytes <= p->bytes); /* filled even if the call fails */
-        CHECK_STATUS(zt_read_batch(file, p->requests, p->n, NULL, NULL), ZT_OK); /* the file is still usable */
+        /* the file is still usable */
+        CHECK_STATUS(zt_read_batch(file, p->requests, p->n, NULL, NULL), ZT_OK);
         free(s);
         free_plan(p);
         zt_close(file);

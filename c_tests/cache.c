@@ -163,7 +163,8 @@ static void refusals(void)
     CHECK_STATUS(zt_cache_get(cache, &third, 0, &slice), ZT_ERROR_TIMEOUT);
     CHECK(slice.pin == 0 && slice.data == NULL && strstr(zt_last_error(), "not read yet") != NULL);
     unpin(cache, &a);
-    CHECK_STATUS(zt_cache_get(cache, &third, (int64_t)60 * 1000000000, &slice), ZT_OK); /* read by a thread of the cache */
+    /* read by a thread of the cache */
+    CHECK_STATUS(zt_cache_get(cache, &third, (int64_t)60 * 1000000000, &slice), ZT_OK);
     CHECK(memcmp(slice.data, expert_bytes[0][2], EXPERT * 2) == 0);
     unpin(cache, &slice);
     unpin(cache, &b);

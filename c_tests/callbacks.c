@@ -96,7 +96,8 @@ static void a_sink_that_feeds_another_writer(void)
     part.dtype = ZT_DTYPE_U8;
     CHECK_STATUS(zt_write_component(around, &part), ZT_OK);
     inner.other = around;
-    CHECK_STATUS(zt_write_data(around, inner.bytes, inner.size), ZT_OK); /* bytes that came before it was set */
+    /* bytes that came before it was set */
+    CHECK_STATUS(zt_write_data(around, inner.bytes, inner.size), ZT_OK);
     CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &four, 1, "abcd", 4), ZT_OK);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     CHECK_STATUS(zt_write_end(around), ZT_OK);

@@ -276,7 +276,8 @@ static void whole_files(void)
                 CHECK(borrowed == (const unsigned char *)ptr + component_info(c).offset);
             }
         }
-        if (modes[i] == ZT_MODE_PRIVATE && borrowed != NULL) { /* written to: only borrowed bytes show the change */
+        /* written to: only borrowed bytes show the change */
+        if (modes[i] == ZT_MODE_PRIVATE && borrowed != NULL) {
             unsigned char *here = (unsigned char *)(uintptr_t)borrowed, first = *here, got[1];
             *here ^= 0xff;
             CHECK_STATUS(zt_component_read_range(c, 0, got, 1), ZT_OK);

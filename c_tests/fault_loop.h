@@ -22,7 +22,8 @@ struct scenario {
     const char *name;
     void (*prepare)(void);           /* makes the files; may be NULL */
     void (*run)(struct outcome *);   /* the calls under test */
-    void (*check)(const struct outcome *got, const struct outcome *undisturbed); /* checks files; may be NULL */
+    /* checks files; may be NULL */
+    void (*check)(const struct outcome *got, const struct outcome *undisturbed);
     size_t files;                    /* in the folder, afterwards */
     int must_fail;                   /* some fault must fail the call; false only if failures are hidden */
 };
@@ -146,7 +147,7 @@ static inline int with_fault(const struct scenario *s, const struct fault_kind *
         good &= CHECK(!kind->hidden);
         /* For direct I/O it is UNSUPPORTED if the second open fails. */
         good &= CHECK(got.status == ZT_ERROR_IO || got.status == ZT_ERROR_NO_FILE || got.status == ZT_ERROR_UNSUPPORTED ||
-                      (got.status == ZT_ERROR_OUT_OF_MEMORY && hit & BIT(MMAP))); /* the allocator's own call */
+                      (got.status == ZT_ERROR_OUT_OF_MEMORY && hit & BIT(MMAP))); /* malloc's call */
         good &= CHECK(strlen(got.message) > 10 && !strchr(got.message, '\n'));
     }
     files = entries_of(fault_folder, 1);

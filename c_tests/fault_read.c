@@ -348,7 +348,7 @@ int main(void)
         scenario("batch with direct reads", batch);
         scenario("load with direct reads", loading);
     } else
-        printf("fault_read: direct reads: skipped: the file system does not support them: %s\n", zt_last_error());
+        printf("fault_read: direct reads: skipped: not supported here: %s\n", zt_last_error());
     how.direct = ZT_DIRECT_AUTO;
     how.threads = 3;
     scenario("batch on threads", batch);

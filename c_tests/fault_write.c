@@ -153,7 +153,7 @@ static void creating_large(struct outcome *out)
     TRY(zt_write_create(target(), &o, &w));
     out->status = zt_write_dense(w, "as blocks", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, page, LARGER);
     if (out->status == ZT_OK)
-        out->status = zt_write_dense(w, "as it is", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, larger + 1, LARGER);
+        out->status = zt_write_dense(w, "unaligned", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, larger + 1, LARGER);
     snprintf(out->message, sizeof out->message, "%s", out->status == ZT_OK ? "" : zt_last_error());
     finishing(out, w);
 done:
@@ -287,7 +287,8 @@ static void appended(const struct outcome *got, const struct outcome *undisturbe
         /* The message says what could not be undone, unless the writer was rejected at the start. */
         CHECK(strstr(got->message, "; the file ") != NULL);
         CHECK_STATUS(zt_repair(target(), NULL, NULL), ZT_OK);
-        if (!file_is(target(), old, old_size)) { /* it was not truncated: the old end was written again, or the new end was complete */
+        /* it was not truncated: the old end was written again, or the new end was complete */
+        if (!file_is(target(), old, old_size)) {
             const int is_new = strstr(got->message, "it has its new objects") != NULL;
             CHECK(is_new || strstr(got->message, "it has its old objects") != NULL);
             file = open_path(target());

@@ -45,7 +45,8 @@ static void crew_end(void *context, uint32_t index)
 #define crew_was(c, there) CHECK(crew_is(c, there))
 static int crew_is(crew *c, int there)
 {
-    int good = c->started == c->ended && (c->started > 0) == there && c->most <= 3; /* one of the 4 threads is the caller's */
+    /* one of the 4 threads is the caller's */
+    int good = c->started == c->ended && (c->started > 0) == there && c->most <= 3;
     c->started = c->ended = c->most = 0;
     return good;
 }

@@ -263,7 +263,8 @@ static void test_refusals(const zt_file *file)
     CHECK_STATUS(zt_load_start(&request, 1, NULL, &load), ZT_ERROR_BUFFER_SIZE);
     request.dst_size = sizeof bytes;
     INIT(o);
-    o.ring = other, o.slot_count = 1; /* the size of the slots is missing; an error even if no request needs the ring */
+    /* the size of the slots is missing; an error even if no request needs the ring */
+    o.ring = other, o.slot_count = 1;
     CHECK_STATUS(zt_load_start(&request, 1, &o, &load), ZT_ERROR_INVALID_ARGUMENT);
     request.dst = NULL;
     CHECK_STATUS(zt_load_start(&request, 1, NULL, &load), ZT_ERROR_INVALID_ARGUMENT);

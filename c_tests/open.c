@@ -140,7 +140,8 @@ static void inside(uint64_t offset)
     CHECK(file == NULL);
     CHECK(zt_open_fd(fd, offset, size + 1, NULL, &file) != ZT_OK && file == NULL);
     CHECK(zt_open_fd(fd, offset, UINT64_MAX - 1, NULL, &file) != ZT_OK && file == NULL);
-    CHECK_STATUS(zt_open_fd(fd, offset, 0, NULL, &file), ZT_ERROR_UNKNOWN_CONTAINER); /* a part of 0 bytes is not a file */
+    /* a part of 0 bytes is not a file */
+    CHECK_STATUS(zt_open_fd(fd, offset, 0, NULL, &file), ZT_ERROR_UNKNOWN_CONTAINER);
     CHECK(zt_open_fd(fd, offset + size + 1, ZT_WHOLE, NULL, &file) != ZT_OK && file == NULL);
     CHECK(zt_open_fd(fd, UINT64_MAX, UINT64_MAX, NULL, &file) != ZT_OK && file == NULL);
     CHECK(fcntl(fd, F_GETFD) != -1); /* the caller's descriptor is still open */

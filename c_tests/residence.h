@@ -51,7 +51,7 @@ static inline const char *why_no_direct_reads(const char *path)
     if (reported[MEMORY_AT] == 0 || reported[OFFSET_AT] == 0)
         return "the file system does not support direct reads";
     if (reported[MEMORY_AT] > 4096 || reported[OFFSET_AT] > 4096)
-        return "direct reads have to be aligned to more than a page here";
+        return "direct reads must be aligned to more than a page here";
     return NULL;
 #else
     (void)path;

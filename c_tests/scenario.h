@@ -103,7 +103,8 @@ static inline zt_status scene_dlpack(void)
         if (zt_object_format(zt_object_at(file, i)) != ZT_FORMAT_DENSE)
             continue;
         TRY(zt_object_to_dlpack(zt_object_at(file, i), &tensor));
-        memcpy(&deleter, (char *)tensor + 8 + sizeof(void *), sizeof deleter); /* after the version and the context */
+        /* after the version and the context */
+        memcpy(&deleter, (char *)tensor + 8 + sizeof(void *), sizeof deleter);
         memcpy(&data, (char *)tensor + 16 + 2 * sizeof(void *), sizeof data);  /* after the flags */
         scene_add(data, 64);
         deleter(tensor);

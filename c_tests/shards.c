@@ -158,7 +158,8 @@ static void what_is_wrong_with_a_shard(void)
     CHECK_STATUS(zt_component_read(component_at(file, 3), buffer, sizeof buffer), ZT_ERROR_CORRUPT);
     CHECK_STR(zt_last_error_rule(), "ShardIdentity");
 
-    second[second_size - 100]++; /* in its padding or manifest: its own hash, or the digest of the shard, detects it */
+    /* in its padding or manifest: its own hash, or the digest of the shard, detects it */
+    second[second_size - 100]++;
     write_file(shards[1], second, second_size);
     CHECK(verify(file) == ZT_ERROR_CORRUPT);
     CHECK_STR(zt_last_error_rule(), "ShardIdentity");

@@ -100,7 +100,8 @@ static void use_at_once(const char *name, zt_mode mode)
     pthread_t threads[THREADS];
     REQUIRE(want != NULL);
     {
-        zt_file *alone = open_data_mode(name, mode); /* a separate open, so that nothing of `file` is decoded yet */
+        /* a separate open, so that nothing of `file` is decoded yet */
+        zt_file *alone = open_data_mode(name, mode);
         for (i = 0; i < n; i++) {
             const zt_component *c = zt_component_at(zt_object_at(alone, i), 0);
             want[i].bytes = read_component(c, &want[i].size);

@@ -40,7 +40,8 @@ static void numbers(void)
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I16, i16, 2), ZT_ERROR_BUFFER_SIZE);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I16, NULL, 3), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_OTHER, i16, 3), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I32, odd + 1, 3), ZT_OK); /* unaligned */
+    /* unaligned */
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I32, odd + 1, 3), ZT_OK);
     CHECK(memcmp(odd + 1 + 2 * sizeof(int32_t), "\xff\xff\xff\xff", 4) == 0);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "small"), ZT_DTYPE_U8, u8, 3), ZT_OK);
     CHECK(u8[0] == 0 && u8[1] == 1 && u8[2] == 255 && u8[3] == 77);
@@ -64,7 +65,8 @@ static void numbers(void)
     CHECK(u8[0] == 1 && u8[1] == 0);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "bools"), ZT_DTYPE_U8, u8, 2), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "none"), ZT_DTYPE_U8, NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_U8, u8, 1), ZT_OK); /* a single number */
+    /* a single number */
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_U8, u8, 1), ZT_OK);
     CHECK(u8[0] == 7 && u8[1] == 0);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_U8, NULL, 0), ZT_ERROR_BUFFER_SIZE);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_BOOL, u8, 1), ZT_ERROR_INVALID_ARGUMENT);

@@ -305,7 +305,8 @@ static void quantized_in_2(void)
     CHECK_STATUS(zt_quantized_view(zt_object_at(file, 0), &q), ZT_ERROR_CORRUPT);
     CHECK_STR(zt_last_error_rule(), "LayoutRule");
     CHECK(q.packed_weight.data == NULL && q.bits == 0);
-    CHECK_STATUS(verify_object(file, zt_object_at(file, 0)), ZT_OK); /* verification of a real file never rejects it for this */
+    /* verification of a real file never rejects it for this */
+    CHECK_STATUS(verify_object(file, zt_object_at(file, 0)), ZT_OK);
     zt_close(file);
 }
 

@@ -93,7 +93,8 @@ static void shapes(void)
     }
     CHECK_STATUS(zt_write_dense(w, "none", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, none, 3, NULL, 0), ZT_OK);
     CHECK_STATUS(zt_write_dense(w, "huge", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, huge, 2, data, 0), ZT_OK);
-    CHECK_STATUS(zt_write_dense(w, "", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_OK); /* an empty name is valid */
+    /* an empty name is valid */
+    CHECK_STATUS(zt_write_dense(w, "", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_OK);
     CHECK_STATUS(zt_write_dense(w, "\xc3\xa9\xf0\x9f\x98\x80", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_OK);
     /* Invalid combinations, which do not change the writer. */
     CHECK_STATUS(zt_write_dense(w, "r0", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_ERROR_EXISTS);

@@ -183,7 +183,8 @@ static void same_bytes(void)
             CHECK(file_is(path, want, size));
         }
         if (e) { /* level 0 is level 3; other levels give different bytes; all can be read */
-            static const int32_t levels[] = {3, -7, 1, 22}; /* the last one is slow: two frames for each object */
+            /* the last one is slow: two frames for each object */
+            static const int32_t levels[] = {3, -7, 1, 22};
             for (t = 0; t < COUNT(levels); t++) {
                 zt_file *file;
                 write_mixture(path, levels[t] == 3 ? 300 : 30, 2, ZT_ENCODING_ZSTD, levels[t]);

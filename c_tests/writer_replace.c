@@ -67,7 +67,8 @@ int main(void)
         const int changed = replaced(ZT_MODE_PRIVATE, durable);
 #ifdef _WIN32
         printf("writer_replace: refused of a file that is read: %d, mapped: %d, private: %d\n", read, mapped, changed);
-        CHECK(!read || mapped); /* if a file open for reading cannot be replaced, a mapped one cannot either */
+        /* if a file open for reading cannot be replaced, a mapped one cannot either */
+        CHECK(!read || mapped);
 #else
         CHECK(!read && !mapped && !changed);
 #endif

@@ -123,7 +123,8 @@ static inline void holds(const zt_file *file, const char *object, const char *ro
     CHECK(zt_component_encoding(c) == encoding);
     CHECK_U64(zt_component_size(c), size);
     CHECK(digest ? strncmp(zt_component_digest(c), digest, strlen(digest)) == 0 : zt_component_digest(c) == NULL);
-    CHECK_STATUS(verify_component(file, c), digest ? ZT_OK : ZT_ERROR_UNSUPPORTED); /* there is no digest to check */
+    /* there is no digest to check */
+    CHECK_STATUS(verify_component(file, c), digest ? ZT_OK : ZT_ERROR_UNSUPPORTED);
     if (zt_component_type(c) == ZT_TYPE_OTHER) { /* never returned as elements of its dtype */
         CHECK_STATUS(zt_component_read(c, got, size), ZT_ERROR_UNSUPPORTED);
         CHECK_STATUS(zt_component_read_stored(c, got, size), ZT_OK);

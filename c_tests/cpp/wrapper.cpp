@@ -67,7 +67,8 @@ std::vector<unsigned char> written()
     w.set_attribute("scores", std::vector<float>{0.5f, -1});
     w.set_attribute("gone", 1);
     w.remove_attribute("gone");
-    w.set_attribute(std::string_view("k\0ey", 4), std::string("v\0alue", 7)); /* texts with a NUL are not cut */
+    /* texts with a NUL are not cut */
+    w.set_attribute(std::string_view("k\0ey", 4), std::string("v\0alue", 7));
     w.dense("weight", {2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
     const zt::bfloat16 ones[2] = {{0x3f80}, {0x3f80}};
     w.dense("ones", {2}, zt::span<const zt::bfloat16>(ones));
@@ -149,7 +150,8 @@ void reading()
     std::vector<double> wide(6);
     CHECK(weight.size_as(ZT_DTYPE_F64) == 48 && weight.read_as<double>(wide) == 6 && wide[4] == 5);
     CHECK(file.at("sparse").read_as<double>(wide) * 8 == file.at("sparse").size_as(ZT_DTYPE_F64));
-    CHECK_STATUS(status_of([&] { (void)weight.data().bytes(); }), ZT_ERROR_NOT_MAPPABLE); /* sources cannot be mapped */
+    /* sources cannot be mapped */
+    CHECK_STATUS(status_of([&] { (void)weight.data().bytes(); }), ZT_ERROR_NOT_MAPPABLE);
     const zt::csr_view csr = file.at("sparse").csr();
     CHECK(csr.nnz == 2 && zt::elements<double>(csr.values)[1] == -2 && zt::elements<std::uint64_t>(csr.indptr)[2] == 2);
     CHECK(file.at(std::string_view("po\0ints", 7)).coo().nnz == 2);
@@ -355,7 +357,8 @@ void loading()
 } // namespace
 
 void files(); /* wrapper_files.cpp */
-std::size_t objects_without_exceptions(const char *path); /* wrapper_results.cpp: the other error mode in the same program */
+/* wrapper_results.cpp: the other error mode in the same program */
+std::size_t objects_without_exceptions(const char *path);
 
 int main()
 {
