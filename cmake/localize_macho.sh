@@ -24,7 +24,7 @@ trap 'rm -rf "$work"' EXIT
 
 # as_built WHY
 as_built() {
-    echo "localize_macho.sh: $1: libraries and symbols beside zt_* stay global in $out" >&2
+    echo "localize_macho.sh: $1: symbols other than zt_* stay global in $out" >&2
     [ ! -s "$work/log" ] || head -n 5 "$work/log" >&2
     cp "$in" "$out"
     exit 0

@@ -40,5 +40,5 @@ else()
         "CARGO_TARGET_${upper}_LINKER=${CMAKE_C_COMPILER}")
 endif()
 
-# The output of rustc --print native-static-libs for the static library, and that of other Rust versions.
+# The output of rustc --print native-static-libs for the static library, and the output of other Rust versions.
 set(ztensor_native_libs ws2_32 userenv ntdll bcrypt advapi32 dbghelp kernel32)

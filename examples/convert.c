@@ -1,6 +1,6 @@
 /*
  * Copies a file of any container that the library opens (safetensors, GGUF, .zt of any version, ...) into a .zt file, as
- * `zt convert IN OUT.zt` does; `zt convert OUT.zt BACK` makes the GGUF or safetensors file of it again.
+ * `zt convert IN OUT.zt` does; `zt convert OUT.zt BACK` converts it back to GGUF or safetensors.
  *
  *     convert IN OUT [zstd]
  */

@@ -1,6 +1,6 @@
 /*
- * A mixture of experts that is larger than memory: each layer takes two experts, which a zt_cache pins; those of the next layer
- * are read ahead meanwhile. The routing is a fixed sequence that looks random.
+ * A mixture of experts that is larger than memory. Each layer uses two experts, which a zt_cache pins. Those
+ * of the next layer are read ahead meanwhile. The routing is a fixed pseudo-random sequence.
  *
  *     experts FILE [BUDGET]        BUDGET in bytes; a quarter of the tensors by default
  *

@@ -70,7 +70,8 @@ static int find_driver(struct cuda *cuda)
             printf("skipped: the CUDA driver has no %s\n", names[i]);
             return 0;
         }
-        memcpy((char *)cuda + i * sizeof symbol, &symbol, sizeof symbol); /* ISO C does not have a cast for this */
+        /* ISO C does not have a cast for this */
+        memcpy((char *)cuda + i * sizeof symbol, &symbol, sizeof symbol);
     }
     if (library && cuda->cuInit(0) == CUDA_SUCCESS)
         return 1;

@@ -100,7 +100,8 @@ END
     mkdir -p "$tree/usr/bin"
     cp "$from/bin/zt" "$tree/usr/bin/zt"
     cp -a "$from/share/bash-completion" "$from/share/fish" "$from/share/zsh" "$tree/usr/share"
-    mv "$tree/usr/share/zsh/site-functions" "$tree/usr/share/zsh/vendor-completions" # Debian's folder for completions of packages
+    # Debian's folder for completions of packages
+    mv "$tree/usr/share/zsh/site-functions" "$tree/usr/share/zsh/vendor-completions"
     if [ -d "$root/share/man/man1" ]; then mkdir -p "$tree/usr/share/man" && cp -a "$root/share/man/man1" "$tree/usr/share/man" && gzip -9n "$tree"/usr/share/man/man1/*; fi
     finish
 fi

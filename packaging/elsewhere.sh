@@ -40,7 +40,8 @@ root=$out/elsewhere/$name
 rm -rf "$root"
 mkdir -p "$root/bin" "$root/lib"
 cp -a "$out/root/include" "$out/root/share" "$root"
-rm -f "$root/include/ztensor_remote.h" "$root/share/doc/ztensor/sbom-remote.cdx.json" # that library is not included
+# that library is not included
+rm -f "$root/include/ztensor_remote.h" "$root/share/doc/ztensor/sbom-remote.cdx.json"
 
 # On glibc the unwinder is the system's, like in C++ programs. On musl, which may not have one, zig's is
 # linked in.

@@ -25,7 +25,8 @@ check() { # NAME COMMAND...
     *) failed=$((failed + 1)) && echo "FAILED $name" && tail -n 25 "$out/strangers.log" | sed 's/^/    /' ;;
     esac
 }
-there() { [ -f "$1" ] || { echo "${1##*/} is missing"; exit 3; }; } # before anything is fetched or installed for it
+# before anything is fetched or installed for it
+there() { [ -f "$1" ] || { echo "${1##*/} is missing"; exit 3; }; }
 unpacked() { # FILE FOLDER: unpacks to FOLDER, without the archive's top folder
     rm -rf "$2" "$2.all"
     mkdir -p "$2.all"
@@ -63,7 +64,8 @@ stranger_of() {
     # Debian's C library for that processor, and its cross compiler configured for it like musl-gcc.
     ARCHITECTURE=arm64 sh tools/debian_packages.sh bookworm "$target/musl-arm64" musl-dev || exit 3
     musl=$target/musl-arm64/root
-    ln -sf "$musl/lib/aarch64-linux-musl/libc.so" "$musl/usr/lib/aarch64-linux-musl" # where it is installed, /lib is /usr/lib
+    # where it is installed, /lib is /usr/lib
+    ln -sf "$musl/lib/aarch64-linux-musl/libc.so" "$musl/usr/lib/aarch64-linux-musl"
     sed "s|/usr/|$musl/usr/|g; s|x86_64|aarch64|g" /usr/lib/x86_64-linux-musl/musl-gcc.specs >"$out/musl-gcc.specs"
     cc="$cc -specs=$out/musl-gcc.specs" run="qemu-aarch64 -L $musl"
 }
@@ -91,7 +93,7 @@ debian_11() {
 }
 check "Debian 11" debian_11
 
-program_works() { # PROGRAM: its output for the model is that of this machine's program
+program_works() { # PROGRAM: its output for the model equals this machine's
     [ "$($run "$1" --version | tr -d '\r')" = "zt $version" ]
     "$out/root/bin/zt" ls "$model" >"$out/zt.txt"
     $run "$1" ls "$model" | tr -d '\r' | diff "$out/zt.txt" -
@@ -162,7 +164,8 @@ windows() {
     unpacked "$zip" "$out/stranger-windows"
     prefix=$out/stranger-windows
     $cc -o "$prefix/bin/stranger.exe" "$source" -I"$prefix/include" -L"$prefix/lib" -lztensor
-    $cc -shared -o "$prefix/bin/bcryptprimitives.dll" tests/platforms/bcryptprimitives.c -ladvapi32 # wine 8 does not have it
+    # wine 8 does not have it
+    $cc -shared -o "$prefix/bin/bcryptprimitives.dll" tests/platforms/bcryptprimitives.c -ladvapi32
     $run "$prefix/bin/stranger.exe" "$model" | tr -d '\r' >"$out/stranger.txt"
     opened
     rm -rf "$out/stranger-cmake"

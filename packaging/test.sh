@@ -62,7 +62,7 @@ complete() {
     grep -q '==== zstd-sys' "$prefix/share/doc/ztensor/THIRD-PARTY-LICENSES" &&
         grep -q 'Meta Platforms' "$prefix/share/doc/ztensor/THIRD-PARTY-LICENSES"
 }
-check "all of it is there" complete
+check "complete" complete
 find_package() { # PREFIX BUILD
     rm -rf "$2"
     env PATH="$out/path" cmake -S "$consumers/find_package" -B "$2" "-DDATA=$data" "-DCMAKE_PREFIX_PATH=$1" &&

@@ -24,7 +24,7 @@ done | grep . | grep -v ' (/' | sed 's/ (\*)//' | sort -u >"$work/crates"
 echo "libztensor is MIT OR Apache-2.0. It is built from these works, under these licences."
 while IFS='|' read -r crate licence; do
     name=${crate% v*} version=${crate##* v}
-    # The folder where the crate was unpacked: that of its manifest.
+    # The folder where the crate was unpacked: the folder of its manifest.
     folder=$(tr ',' '\n' <"$work/metadata" | sed -n "s|.*\"manifest_path\":\"\(.*/$name-$version\)/Cargo.toml\".*|\1|p" | head -n 1)
     [ -d "$folder" ] || { echo "third_party_licences.sh: the source of $name $version is missing" >&2; exit 1; }
     printf '\n==== %s %s (%s) ====\n' "$name" "$version" "$licence"

@@ -96,7 +96,7 @@ fn time(row: &Value) -> String {
     format!("{} ({} to {}){rate}", of("median_s"), of("min_s"), of("max_s"))
 }
 
-/// Ratios to the denominator of the table, and to that of each target.
+/// Ratios to the table's denominator, and to each target's.
 fn ratio(group: &Value, row: &Value, targets: &[Value]) -> String {
     let judged: Vec<String> = targets
         .iter()

@@ -12,7 +12,7 @@ import sys
 
 program, path, count, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 whole = open(path, "rb").read()
-# The metadata of GGUF is at the start, that of a .zt file at the end.
+# GGUF's metadata is at the start of a file, .zt's at the end.
 size = min(len(whole), 16384)
 start = 0 if whole.startswith(b"GGUF") else len(whole) - size
 died = 0

@@ -131,9 +131,10 @@ void place_tensors(gguf_context *ctx, size_t first)
 // Bytes of a file, from any source
 
 struct byte_source {
-    std::function<size_t(uint64_t offset, void *dst, size_t size)> read; // returns how many bytes it could read
+    // returns how many bytes it could read
+    std::function<size_t(uint64_t offset, void *dst, size_t size)> read;
     uint64_t size = 0;
-    const char *path = nullptr; // of a file whose first byte is that of the source
+    const char *path = nullptr; // of a file that starts with the first byte of the source
     // The size is an upper limit. Missing bytes are read as 0xff, which is rejected as a length, a count, a
     // type or an offset.
     bool may_be_shorter = false;
@@ -282,7 +283,7 @@ key_value read_key(const zt_value *key, const zt_value *value, stated_type type)
     to.is_array = type.is_array;
     to.count = to.is_array ? zt_value_count(value) : 1;
     if (to.type == GGUF_TYPE_COUNT)
-        throw refusal("key '" + to.key + "' is of a type that ggml does not have, such as arrays in an array");
+        throw refusal("key '" + to.key + "' has a type that ggml does not have, such as arrays in an array");
     if (to.type == GGUF_TYPE_STRING) {
         read_texts(value, to);
         return to;
@@ -357,7 +358,7 @@ ggml_tensor describe(const zt_object_info &info)
     ggml_set_name(&tensor, name.c_str());
     tensor.type = tensor_type_of(info);
     if (tensor.type == GGML_TYPE_COUNT)
-        throw refusal(called + "is of a type that ggml does not have");
+        throw refusal(called + "has a type that ggml does not have");
     if (info.encoding != ZT_ENCODING_RAW)
         throw refusal(called + "is compressed, so it cannot be mapped; convert it with zt convert --raw");
     uint64_t count = 1;
@@ -371,7 +372,7 @@ ggml_tensor describe(const zt_object_info &info)
     const uint64_t row = static_cast<uint64_t>(tensor.ne[0]);
     const uint64_t block = static_cast<uint64_t>(ggml_blck_size(tensor.type));
     if (block == 0 || row % block != 0 || count / block > SIZE_MAX / 2 / ggml_type_size(tensor.type))
-        throw refusal(called + "is of a type or a size that this ggml does not have");
+        throw refusal(called + "has a type or a size that this ggml does not have");
     tensor.nb[0] = ggml_type_size(tensor.type);
     tensor.nb[1] = tensor.nb[0] * (row / block);
     for (int i = 2; i < GGML_MAX_DIMS; i++)

@@ -1,6 +1,6 @@
 // Writes a model of one layer with generated weights, which llama.cpp loads and runs, for quick tests.
 //     tiny_model OUT.gguf
-//     tiny_model --split NAME      NAME-00001-of-00002.gguf, and a second part with a wrong type for its number
+//     tiny_model --split NAME      NAME-00001-of-00002.gguf, and a second part whose number has a wrong type
 //     tiny_model --odd FOLDER      the model many times, each with a wrong type or value of one key
 #include <cstdio>
 #include <cstring>

@@ -213,7 +213,8 @@ impl Block {
                 Block::allocate(known + more, 0, known + more)
             }
             6 | 7 => {
-                let less = 8 * u.int_in_range(1..=known / 8)?; // fields are aligned, so the size does not cut one
+                // fields are aligned, so the size does not cut one
+                let less = 8 * u.int_in_range(1..=known / 8)?;
                 Block::allocate(less, 0, less)
             }
             8 => {

@@ -1,4 +1,4 @@
-//! Compares our decoder with that of the last release that read these versions: if both accept a file, they
+//! Compares our decoder with the one of the last release that read these versions: if both accept a file, they
 //! read the same.
 //!
 //! Deliberate differences are left out, each with its reason. The release may fail or panic on any input. It

@@ -67,7 +67,7 @@ pub fn everything_but_copies(bytes: &[u8]) -> Option<(File, bool)> {
             assert!(strict.is_err(), "lenient rejects it, strict accepts it: {a}");
             return None;
         }
-        (a, b) => panic!("lent: {a:?}; not lent: {b:?}"),
+        (a, b) => panic!("borrowed: {a:?}; read: {b:?}"),
     };
     let verified = verify(&file, 1 + usize::from(random.once_in(16)));
     if let Ok(strict) = &strict {

@@ -1,5 +1,5 @@
-//! Servers with a certificate that no system trusts. They are refused unless the caller gives the certificate
-//! of their authority.
+//! Servers with a certificate that no system trusts. They are rejected unless the caller passes the
+//! certificate of their authority.
 
 mod common;
 

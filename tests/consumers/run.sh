@@ -58,7 +58,7 @@ install_and_move() {
         mkdir "$out/moved" && mv "$out/first" "$prefix"
 }
 
-installed_files() { # exactly these files, none of which contains the path of the tree
+installed_files() { # exactly these files; none contains the path of the tree
     version=$(sed -n 's/^version = "\([0-9.]*\)".*/\1/p' "$repo/Cargo.toml" | head -n 1)
     (cd "$prefix" && find . -type f -o -type l | grep -v '^./share/doc/ztensor/LICENSE' | sort) >"$out/files.is"
     {
@@ -82,7 +82,7 @@ same_files() { # A B: compares bytes and modes
     diff "$out/modes.${1##*/}" "$out/modes.${2##*/}"
 }
 
-without_cmake() { # `make install` gives the same files, byte for byte, in every folder for libraries
+without_cmake() { # `make install` installs identical files, in every folder for libraries
     rm -rf "$out/without_cmake"
     (umask 077 && sh "$repo/cmake/install.sh" "$out/build/lib" - "$out/without_cmake/a plain") >"$out/says" &&
         same_files "$prefix" "$out/without_cmake/a plain" || return 1
@@ -129,7 +129,8 @@ packaged() { # like a distribution: prefix /usr, several architectures, DESTDIR
     dir=$(pkg-config --variable=libdir ztensor) && test "$(cd "$dir" && pwd)" = "$out/root/usr/$libdir"
 }
 
-fetch() { # from a repository made from this working tree, committed or not; compiles once more, so without optimisation
+# from a repository made from this working tree, committed or not; compiles once more, so without optimisation
+fetch() {
     export CARGO_PROFILE_DEV_OPT_LEVEL=0
     rm -rf "$out/repository"
     mkdir "$out/repository" || return 1

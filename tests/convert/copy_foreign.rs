@@ -42,7 +42,7 @@ fn refusal(object: &Object<'_>) -> Option<&'static str> {
             Some("it is unknown which of their bytes to swap")
         }
         () if std::str::from_utf8(object.name_bytes()).is_err() => Some("is not UTF-8"),
-        () if object.name_bytes().len() > 65536 => Some(""), // its long name does not leave room in the message
+        () if object.name_bytes().len() > 65536 => Some(""), // the name fills the message
         () => None,
     }
 }

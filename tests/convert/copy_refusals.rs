@@ -239,12 +239,12 @@ fn a_digest_that_does_not_agree_is_not_replaced_by_one_that_does() {
     common::written(&WriterOptions::default(), |w| {
         let recode = Recode { encoding: Some(Encoding::Zstd), ..Recode::default() };
         assert_eq!(w.copy_as(object, "d", &recode).unwrap_err().cause(), Cause::DigestMismatch);
-        assert_eq!(w.copy(object, "as it is").unwrap_err().cause(), Cause::DigestMismatch);
+        assert_eq!(w.copy(object, "unchanged").unwrap_err().cause(), Cause::DigestMismatch);
     });
     let allow = WriterOptions { allow_damaged: true, ..WriterOptions::default() };
-    let copied = common::written(&allow, |w| w.copy(object, "as it is").unwrap());
+    let copied = common::written(&allow, |w| w.copy(object, "unchanged").unwrap());
     let copied = common::open(copied);
-    let kept = copied.required("as it is").unwrap().component("data").unwrap();
+    let kept = copied.required("unchanged").unwrap().component("data").unwrap();
     assert_eq!(kept.digest(), object.component("data").unwrap().digest());
     assert_eq!(kept.verify_digest().unwrap_err().cause(), Cause::DigestMismatch);
 }
@@ -273,7 +273,7 @@ fn a_strict_reader_checks_bools_in_every_read() {
     let mut place = [0; 64];
     let slab = ztensor::reader::Hyperslab { start: &[2], count: &[1], step: None };
     for (route, outcome) in [
-        ("lend", data.borrow().map(drop)),
+        ("borrow", data.borrow().map(drop)),
         ("read", data.read(&mut place)),
         ("read_range", data.read_range(2, &mut place[..1])),
         ("read_as", object.read_as(Dtype::F32, &mut place).map(drop)),

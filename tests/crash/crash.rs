@@ -199,7 +199,7 @@ fn an_append_that_stops_where_the_file_within_it_ends_is_not_that_file() {
     assert_eq!(killed_here[8..40], fakes::record_of(&before));
     drop(writer);
     assert!(std::fs::read(&path).unwrap() == before);
-    assert_unfinished(&path, &killed_here, &before, "killed behind the inner file");
+    assert_unfinished(&path, &killed_here, &before, "killed after the inner file");
     append(&path, &raw(), |w| embedded.write(w).unwrap());
     let whole = common::open(std::fs::read(&path).unwrap());
     assert!(common::read(&common::data(&whole, "held")) == embedded.parts[0].bytes);

@@ -162,7 +162,8 @@ fn paths_in(code: &str) -> Vec<Vec<String>> {
         }
     }
     let written = code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':');
-    let written = written.filter(|w| w.contains("::") && !w.ends_with("::")); // the path before `{` was handled above
+    // the path before `{` was handled above
+    let written = written.filter(|w| w.contains("::") && !w.ends_with("::"));
     found.extend(written.map(|w| w.split("::").map(str::to_owned).collect()));
     found
 }

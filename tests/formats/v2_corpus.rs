@@ -150,7 +150,8 @@ fn real_files_have_their_content_digest_and_form() {
             }
             let violations = expected["canonical_violations"].as_array().unwrap();
             let found = file.canonical_violation().unwrap();
-            let is_canonical = violations.is_empty() || name == "py-numpy-save.zt"; // the file has an empty part
+            // the file has an empty part
+            let is_canonical = violations.is_empty() || name == "py-numpy-save.zt";
             assert_eq!(found.is_none(), is_canonical, "{name}: {found:?}");
         }
     }

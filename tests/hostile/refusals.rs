@@ -47,7 +47,7 @@ fn refused_between_objects() -> Vec<Refused> {
         ("no components", Cause::InvalidArgument, Box::new(object("dense", &[]))),
         ("a role twice", Cause::Exists, Box::new(object("odd", &["a", "b", "a"]))),
         (
-            "csr that is no matrix",
+            "csr that is not a matrix",
             Cause::InvalidArgument,
             Box::new(object("sparse_csr", &["values", "indices", "indptr"])),
         ),
@@ -185,7 +185,7 @@ fn a_stream_has_to_give_as_many_bytes_as_were_announced() {
     assert_eq!(cause(writer.set_attribute("k", Value::NULL)), Some(Cause::State));
 }
 
-/// Accepts so many bytes, then fails. `publish` fails if none are left.
+/// Accepts this many bytes, then fails. `publish` fails if none are left.
 struct Failing(usize);
 
 impl ByteSink for Failing {

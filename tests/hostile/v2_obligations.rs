@@ -327,7 +327,7 @@ fn a_shard_must_be_a_complete_file() {
         ("a hash that differs", hash_differs, "ShardIdentity"),
         ("a manifest without objects", with(b"\xa0"), "ShardIdentity"),
         ("a manifest with more behind it", with(b"\xa1\x67objects\xa0\x00"), "ShardIdentity"),
-        ("nothing but text", vec![b'x'; 9000], "ShardIdentity"),
+        ("only text", vec![b'x'; 9000], "ShardIdentity"),
     ] {
         let folder = Folder::new();
         let tensor = Tensor { name: "x", shard: Some("a"), offset: PAGE, bytes: &bytes[PAGE..PAGE + 3] };

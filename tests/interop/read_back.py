@@ -112,7 +112,7 @@ def is_complex(obj):
 
 def same_array(obj, array):
     same(obj["name"], "the array's dtype", DTYPES[dtypes(obj)["data"]], str(array.dtype))
-    shape = obj["shape"] or ([1] if release == "1.2.3" else [])  # 1.2.3 gives a scalar as [1]
+    shape = obj["shape"] or ([1] if release == "1.2.3" else [])  # 1.2.3 returns [1] for a scalar
     same(obj["name"], "the array's shape", shape, list(array.shape))
 
 

@@ -34,7 +34,8 @@ def listing(zt, path):
     if not ran.stdout:
         return None, ran.stderr
     said = json.loads(ran.stdout)
-    return said, {entry["name"].replace("\\\\", "\\"): entry for entry in said["objects"]}  # zt prints a backslash as two
+    # zt prints a backslash as two
+    return said, {entry["name"].replace("\\\\", "\\"): entry for entry in said["objects"]}
 
 
 def refusal(zt, path):

@@ -1,4 +1,4 @@
-/* Prints what a program gets from files, by every way of reading, so that two platforms can be compared:
+/* Prints the contents of files, read in every way, to compare two platforms:
  *     cd tests/data && find . -type f | LC_ALL=C sort | read .
  * Elements are hashed in little-endian order. Not printed: what depends on the machine by design: ZT_CAP_MAP (byte order),
  * Elements are hashed in little-endian order. Not printed, because they depend on the machine: ZT_CAP_MAP

@@ -1,5 +1,5 @@
 //! A file that changes while it is open in `Mode::Read`. Every access to its bytes fails, unless the file
-//! only grew by an append. Its identity stays that of the opened file.
+//! only grew by an append. Its identity does not change.
 
 use crate::common;
 

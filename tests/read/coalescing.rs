@@ -265,7 +265,8 @@ fn neighbours_past_the_page_cache_reach_their_places() {
             };
             let (found, outcome, reports) = batch(&file, &samples, &asks, &options);
             match outcome {
-                Err(e) => assert_eq!(e.cause(), Cause::Unsupported, "{e}"), // not supported by every file system
+                // not supported by every file system
+                Err(e) => assert_eq!(e.cause(), Cause::Unsupported, "{e}"),
                 Ok(_) => {
                     assert!(found == wanted(&samples, &asks), "{threads} threads, {in_flight} in flight");
                     assert_eq!(reports.len(), asks.len());

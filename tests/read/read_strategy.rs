@@ -256,7 +256,7 @@ fn residence_is_queried_a_few_times_for_jobs_of_any_size() {
     std::fs::write(&path, &bytes).unwrap();
     let disk = || std::fs::File::open(&path).unwrap();
     if !DirectFile::open(&disk(), 0).unwrap().is_some_and(|file| file.is_reported()) {
-        println!("strategy: skipped: residence is not queried, because the file system does not support direct reads");
+        println!("strategy: skipped: the file system does not support direct reads");
         return;
     }
     let half = Selection::Slab(Hyperslab { start: &[0, 0], count: &[ROWS, 512], step: None });

@@ -35,7 +35,8 @@ pub fn check(object: &Object, version: (u32, u32)) -> Checked<()> {
         }
     }
     match object.format.as_str() {
-        _ if version == (0, 1) && object.format != "dense" => Ok(()), // 0.1 does not describe the bytes of this layout
+        // 0.1 does not describe the bytes of this layout
+        _ if version == (0, 1) && object.format != "dense" => Ok(()),
         "dense" => need(object, "data").map(drop),
         "sparse_csr" => csr(object),
         "sparse_coo" => coo(object),

@@ -141,7 +141,7 @@ fn an_attribute_nests_as_deep_as_a_reader_takes_it_and_no_deeper() {
         assert_eq!(json::write(found).unwrap(), nested(levels));
         deepest = levels;
     }
-    assert!((60..=64).contains(&deepest), "JSON of {deepest} levels is the deepest that is taken");
+    assert!((60..=64).contains(&deepest), "the deepest accepted JSON has {deepest} levels");
 
     // Values can come from other sources than JSON. An invalid value must not get into a file.
     let innermost: [fn() -> Tree; 2] = [|| Tree::Null, || Tree::Array(Vec::new())];

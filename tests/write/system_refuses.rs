@@ -1,5 +1,5 @@
-//! Where the system says no to a call, as filters of containers do: what has another way takes it, and what
-//! has none is an error that says what to do.
+//! System calls that fail like in a container with a filter. Code with a fallback uses it. Otherwise the
+//! error says what to do.
 #![cfg(target_os = "linux")]
 
 use crate::common;
@@ -17,7 +17,7 @@ use ztensor::reader::{
 };
 use ztensor::writer::{Algorithm, Writer, WriterOptions};
 
-/// As `errno` says no: a policy, a kernel without the call, a call without the feature.
+/// Errors for a filtered call: from a policy, a kernel without the call, or a call without the feature.
 const ERRORS: [i32; 4] = [libc::EPERM, libc::ENOSYS, libc::EINVAL, libc::EACCES];
 
 const MAP_OF_FILE: Rule = if_argument(libc::SYS_mmap, 3, libc::MAP_ANONYMOUS as u32, 0);

@@ -33,7 +33,8 @@ fn from_memory(cfg: &Cfg) -> Value {
     };
     let (crc_file, sha_file) = (file(zt::CRC32C), file(zt::SHA256));
     let (crc_open, sha_open) = (zt::Zt::memory(&crc_file), zt::Zt::memory(&sha_file));
-    let data = crc_open.view(c"t"); // the same memory for all, because small pages are slower than the huge ones of `data`
+    // the same memory for all, because small pages are slower than the huge ones of `data`
+    let data = crc_open.view(c"t");
     let verify = |z: &zt::Zt| z.verify(c"t");
     let cases = vec![
         timed(Role::Limit, FAST, || secs(|| black_box(crc(black_box(data)))).0),

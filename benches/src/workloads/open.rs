@@ -124,7 +124,8 @@ fn run_n(cfg: &Cfg, n: usize) -> Value {
     let shuf_c: Vec<CString> = shuf.iter().map(|s| CString::new(*s).unwrap()).collect();
     let (shuf, shuf_c) = (&shuf[..], &shuf_c[..]);
     let k = (20_000 / n).clamp(1, 20);
-    let slow = (2_000_000 / n).clamp(200, n); // ggml scans all names for each lookup, so their number is limited
+    // ggml scans all names for each lookup, so their number is limited
+    let slow = (2_000_000 / n).clamp(200, n);
     let cases: Vec<Case> = vec![
         case(Role::Limit, LIMIT, || mean(k, || limits::walk(&f.zt))),
         case(Role::Idea, PROTO, || mean(k, || limits::index(&f.zt, shuf))),

@@ -88,7 +88,7 @@ fn parallel(cfg: &Cfg, b: &Big, data: &[u8], dst: Shared, whole: Shared, id: &st
     for (p, ranks) in plans.iter().zip([2, 8]) {
         unsafe { dst.range(0, p.1) }.fill(0);
         if let Err(why) = attempt(ready) {
-            notes.push(format!("the next line is of a file in another state: {why}"));
+            notes.push(format!("the file is in another state for the next line: {why}"));
         }
         let stats = libztensor(p);
         let read = stats.stored_bytes as f64 / p.1 as f64;

@@ -321,7 +321,7 @@ fn slow_consumer(s: &Setting<'_>) {
         load.release(&event);
     }
     drop(load);
-    println!("\n## W15/slow: memory while a consumer takes 10 MB a second");
+    println!("\n## W15/slow: memory with a consumer of 10 MB/s");
     let ring = (SLOTS * SLOT) as f64 / MIB;
     targets::judge("W15 memory of a load with a ring of 16 MiB", peak as f64 / 1024.0, " MiB", ring + 16.0);
 }

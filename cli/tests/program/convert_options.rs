@@ -172,7 +172,8 @@ fn an_interrupt_leaves_the_old_file_for_every_output() {
         format!(r#"{{"zeros":{{"dtype":"F32","shape":[{elements}],"data_offsets":[0,{}]}}}}"#, elements * 4);
     std::fs::write(&from, [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat()).unwrap();
     let file = std::fs::OpenOptions::new().write(true).open(&from).unwrap();
-    file.set_len((8 + header.len() + elements * 4) as u64).unwrap(); // sparse zeros, which do not use disk space
+    // sparse zeros, which do not use disk space
+    file.set_len((8 + header.len() + elements * 4) as u64).unwrap();
     for target in ["safetensors", "gguf", "npz"] {
         let to = folder.join(format!("out.{target}"));
         std::fs::write(&to, "precious").unwrap();

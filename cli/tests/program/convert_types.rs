@@ -182,7 +182,7 @@ fn other_tensors_are_chosen_by_name() {
     let ran = convert(&from, &to, &["--type=q8_0", "--type=*lora=q4_0", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(json["quantized"], serde_json::json!({"q8_0": 2, "q4_0": 1}));
-    assert_eq!(number(&open(&to), "general.file_type"), Some(7), "the file type is not that of most tensors");
+    assert_eq!(number(&open(&to), "general.file_type"), Some(7), "the file type is not most tensors' type");
 }
 
 #[test]

@@ -31,7 +31,8 @@ fn picked(value: &Value, fields: &[&str]) -> Value {
 fn expected(entry: &Value) -> Value {
     let objects = entry["objects"].as_array().unwrap().iter().map(|object| {
         let mut picked_object = picked(object, &["name", "shape", "format", "attributes"]);
-        picked_object["name"] = object["name"].as_str().unwrap().replace('\\', "\\\\").into(); // as it is printed
+        // as printed
+        picked_object["name"] = object["name"].as_str().unwrap().replace('\\', "\\\\").into();
         let components = object["components"].as_array().unwrap();
         picked_object["components"] = components.iter().map(|c| picked(c, &COMPONENT)).collect();
         picked_object

@@ -113,7 +113,8 @@ fn colours_and_bars_are_only_printed_on_a_terminal() {
         for command in ["ls", "verify"] {
             let mut zt = zt();
             zt.arg(command).arg(data().join("v1.2/rs-1.2.3-1m.zt")).env(variable, value);
-            let out = Ran::of(zt.output().unwrap()).good(); // standard error is empty, so there is no progress bar
+            // standard error is empty, so there is no progress bar
+            let out = Ran::of(zt.output().unwrap()).good();
             assert!(!out.contains('\u{1b}'), "{out:?}");
         }
     }

@@ -30,7 +30,7 @@ fn set(name: &str) -> (PathBuf, Vec<PathBuf>) {
     (folder, paths)
 }
 
-/// A model whose index omits a tensor, beside the state of a training.
+/// A model whose index omits a tensor, and the state of a training in the same folder.
 fn with_index(name: &str) -> PathBuf {
     let folder = folder(name);
     let write = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).unwrap();

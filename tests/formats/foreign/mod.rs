@@ -122,7 +122,8 @@ fn valid_files_match_their_manifest() {
     for entry in list("valid") {
         let container = entry["container"].as_str().unwrap();
         if !CONTAINERS.iter().any(|(name, _)| *name == container) {
-            assert!(container.ends_with("-set"), "{container} is not in CONTAINERS"); // a folder: tests/read/models.rs
+            // a folder: tests/read/models.rs
+            assert!(container.ends_with("-set"), "{container} is not in CONTAINERS");
             continue;
         }
         let name = entry["file"].as_str().unwrap();

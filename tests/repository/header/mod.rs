@@ -134,7 +134,7 @@ fn the_header_of_the_remote_library_equals_the_output_of_cbindgen() {
 fn the_header_speaks_c_and_documents_every_function() {
     let header = all_headers();
     for rust in ["::", "[`", "Option<", "&str", "Vec<"] {
-        assert!(!header.contains(rust), "the header says {rust:?}");
+        assert!(!header.contains(rust), "the header contains {rust:?}");
     }
     for line in without_comments(&header).lines().filter(|l| l.starts_with("#define")) {
         assert!(line.starts_with("#define ZT"), "a name that is not ours: {line}");
