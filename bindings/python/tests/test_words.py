@@ -37,7 +37,7 @@ def read(**how):
     (lambda path: quantized(path, 2), libztensor.Unsupported, "needs axis, along which its groups lie"),
     (lambda path: quantized(path, 2, axis=2), libztensor.InvalidArgument, "axis 2 is not one of 2 dimensions"),
     (lambda path: quantized(path, 2, axis=-3), libztensor.InvalidArgument, "axis -3 is not one of 2 dimensions"),
-    (lambda path: libztensor.create(path, version=3), libztensor.InvalidArgument, "version is one of .*'1.2.0', 2], not 3"),
+    (lambda path: libztensor.create(path, version=3), libztensor.InvalidArgument, "version must be one of .*'1.2.0', 2], not 3"),
     (lambda path: libztensor.create(path, level=-99), libztensor.InvalidArgument, "a.zt: level is -99, not from -7 to 22"),
     (lambda path: libztensor.Cache(0, 0), libztensor.InvalidArgument, "^budget or slot_size is 0"),
     (lambda path: libztensor.open(ROOT / "tests/data/v2/real/rs-sharded-xxh3.zt")["blk.0.k"].numpy(), libztensor.Unsupported,

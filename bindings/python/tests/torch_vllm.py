@@ -141,7 +141,7 @@ with tempfile.TemporaryDirectory() as made:
     with_second.secondary_weights = [types.SimpleNamespace(model_or_path=str(folder), revision=None, prefix="second.", subfolder="below")]
     assert loaded(folder, with_second).order[-1] == "second.small"
 
-    raises(ValueError, "no 'threads' in model_loader_extra_config", lambda: loader(folder, {"threads": 2}))
+    raises(ValueError, "does not support 'threads' in model_loader_extra_config", lambda: loader(folder, {"threads": 2}))
     for budget in (0, "1"):
         raises(ValueError, "budget must be a number of bytes", lambda: loader(folder, {"budget": budget}))
     save_file({"small": STATE["small"]}, folder / "model.zt")
