@@ -55,7 +55,7 @@ fn check(file: &File, samples: &[Sample], options: &WriterOptions) {
 }
 
 #[test]
-fn everything_is_read_back_with_every_way_of_writing() {
+fn everything_is_read_back_from_every_writing_call() {
     let samples = common::ztensor_2::samples();
     for encoding in [Encoding::Raw, Encoding::Zstd, Encoding::ZstdSeekable] {
         for digest in [None, Some(Algorithm::Xxh3), Some(Algorithm::Sha256)] {

@@ -76,7 +76,7 @@ def test_every_replaced_phrase_is_in_the_library():
     *((lambda name=name: read(**{name: -1}), name) for name in ("offset", "length", "rows", "row_length", "row_stride", "target_stride")),
     (lambda: read(start=(-1, 0), count=(1, 1)), "-1"), (lambda: opened()["a"].read_slice((-1, 0), (1, 1)), "-1"),
 ])
-def test_numbers_that_c_types_cannot_hold_are_rejected_by_name(call, name):
+def test_numbers_too_large_for_c_types_are_rejected_by_name(call, name):
     with pytest.raises(libztensor.InvalidArgument, match=name):
         call()
 
