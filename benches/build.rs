@@ -1,6 +1,6 @@
-//! Links libztensor from $ZT_LIB_DIR, by default target/lib, where `make libs` leaves it, as a C program would, and compiles ggml's C GGUF reader from the source
-//! that the llama-cpp-sys-2 crate vendors: in $GGML_SRC, or in cargo's registry after `cargo fetch`. Without that
-//! source the ggml peer is left out.
+//! Links libztensor as a C program would, from $ZT_LIB_DIR or from target/lib, the output of `make libs`.
+//! Compiles ggml's C GGUF reader from the source in the llama-cpp-sys-2 crate: in $GGML_SRC, or in cargo's
+//! registry after `cargo fetch`. Without that source the ggml peer is left out.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -29,10 +29,7 @@ fn link_libztensor() {
     let dir = env::var("ZT_LIB_DIR").map_or_else(|_| usual(), PathBuf::from);
     println!("cargo:rerun-if-changed={}", dir.join("libztensor.so").display());
     if !dir.join("libztensor.so").exists() {
-        eprintln!(
-            "{} holds no libztensor.so: run `make libs`, or set ZT_LIB_DIR to the folder that does",
-            dir.display()
-        );
+        eprintln!("{} has no libztensor.so: run `make libs`, or set ZT_LIB_DIR to its folder", dir.display());
         std::process::exit(1);
     }
     let dir = dir.canonicalize().unwrap().display().to_string();
@@ -73,7 +70,7 @@ fn main() {
         .std("gnu++17")
         .files([src.join("gguf.cpp"), src.join("ggml-threading.cpp")])
         .compile("ggml_cpp");
-    println!("cargo:rustc-link-lib=static=ggml_c"); // again, after its user
+    println!("cargo:rustc-link-lib=static=ggml_c"); // again, after the library that uses it
     println!("cargo:rustc-link-lib=m");
     println!("cargo:rustc-cfg=ggml");
 }

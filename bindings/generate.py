@@ -1,4 +1,4 @@
-"""Writes what the Go, Julia and Python bindings declare of the C interface, from the headers.
+"""Writes the declarations of the C interface for the Go, Julia and Python bindings, from the headers.
 
     python3 bindings/generate.py            writes the files
     python3 bindings/generate.py --check    exit status 1 if one is stale
@@ -40,7 +40,8 @@ def python(h):
     lines += [f"{name} = {CTYPES[c]}" for name, c in h.aliases.items()]
     callbacks = dict(h.callbacks)
     for name, fields in h.structs.items():
-        # A callback may take structs that are declared before the one that has it.
+        # A callback may have structs as arguments that are declared before the struct that holds the
+        # callback.
         used = [c for _, field in fields for c in ([field] if isinstance(field, str) else field[1])]
         lines += [f"{c} = {of(callbacks.pop(c))}" for c in used if c in callbacks]
         lines += ["", "", f"class {name}(Structure):", "    _fields_ = ["]
@@ -69,7 +70,7 @@ def julia(h):
         return f"Ptr{{{inner}}}"
 
     def argument(pairs, at):
-        """Cstring refuses a text that holds a NUL: for those without a length."""
+        """Cstring rejects text with a NUL inside, so it is only for arguments without a length."""
         name, c = pairs[at]
         has_length = at + 1 < len(pairs) and pairs[at + 1][0] == name + "_length"
         return "Ptr{UInt8}" if c == "char *" and (has_length or name in ("key", "role", "buf") or pairs[-1][0] == "length") else of(c)
@@ -91,7 +92,7 @@ def julia(h):
     return "\n".join(lines + [""])
 
 
-# Type in Go, what its values begin with, and what it says. ZT_CAP_ and ZT_VERIFY_ are sets.
+# Type in Go, prefix of its values, and its description. ZT_CAP_ and ZT_VERIFY_ are sets.
 GO = {
     "zt_dtype": ("DType", "ZT_DTYPE_", "a storage type"), "zt_type": ("Type", "ZT_TYPE_", "a logical type"),
     "zt_format": ("Format", "ZT_FORMAT_", "a layout of components"), "zt_encoding": ("Encoding", "ZT_ENCODING_", "how bytes are stored"),
@@ -104,12 +105,12 @@ GO = {
 }
 
 
-# Words that stay as they are.
+# Words that are not changed.
 INITIALS = ("CSR", "COO", "ZT", "NPZ", "GGUF", "LRU", "SLRU", "XXS", "XS", "NL", "S", "M", "K")
 
 
 def camel(name):
-    """SPARSE_CSR is SparseCSR, GGUF_Q4_0 is GGUFQ4_0, 1_2_0 is 1_2_0."""
+    """SPARSE_CSR becomes SparseCSR, GGUF_Q4_0 becomes GGUFQ4_0, and 1_2_0 stays."""
     made = ""
     for word in name.split("_"):
         plain = word.startswith("COMPLEX") or word.isalpha() and word not in INITIALS
@@ -125,7 +126,7 @@ def go(h):
         base = {"uint32_t": "uint32"}.get(h.aliases.get(alias, "uint32_t"), "int32")
         names = [name + camel(v[len(prefix):]) for v in values]
         width = max(map(len, names))
-        lines += ["", f"// {name} is {what}; ztensor.h says more of each.", f"type {name} {base}", "", f"// Values of {name}.", "const ("]
+        lines += ["", f"// {name} is {what}; ztensor.h describes each.", f"type {name} {base}", "", f"// Values of {name}.", "const ("]
         lines += [f"\t{n:{width}} {name} = C.{v}" for n, v in zip(names, values)] + [")"]
     return "\n".join(lines + [""])
 
@@ -143,7 +144,7 @@ def main():
     if "--check" in sys.argv:
         print(f"declarations: {len(written) - len(stale)} passed, {len(stale)} failed")
         for path in stale:
-            print(f"stale: {path.name}; python3 bindings/generate.py makes it anew", file=sys.stderr)
+            print(f"stale: {path.name}; run python3 bindings/generate.py", file=sys.stderr)
         sys.exit(1 if stale else 0)
 
 

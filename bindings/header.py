@@ -63,7 +63,7 @@ def read(names=("ztensor.h", "ztensor_advanced.h", "ztensor_dlpack.h")):
 
 
 def in_order(structs):
-    """Each struct behind those that its fields name, which C does not ask for."""
+    """Orders structs so that each comes after the structs that its fields name."""
     ordered = {}
 
     def put(name):
@@ -102,4 +102,4 @@ def take(header, statement):
     elif found := re.fullmatch(r"(.*?[\s*])(zt_\w+)\((.*)\)", statement, re.S):
         header.functions[found.group(2)] = (kind(found.group(1)), arguments(found.group(3)))
     elif statement:
-        raise SystemExit(f"header.py does not understand: {statement[:200]}")
+        raise SystemExit(f"header.py cannot parse: {statement[:200]}")

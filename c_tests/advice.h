@@ -1,4 +1,4 @@
-/* What this system takes of advice: by what it declares, or what it answers when it is asked. */
+/* Which advice this system supports, from its declarations or its answers. */
 #ifndef ADVICE_H
 #define ADVICE_H
 
@@ -10,7 +10,7 @@
 
 #include "check.h"
 
-/* Whether a file's pages in the page cache can be given back: advice on files is that of POSIX. */
+/* Whether a file's pages in the page cache can be released: with POSIX advice for files. */
 static inline int has_posix_advice(void)
 {
 #if defined(_POSIX_ADVISORY_INFO) && _POSIX_ADVISORY_INFO > 0
@@ -20,7 +20,7 @@ static inline int has_posix_advice(void)
 #endif
 }
 
-/* Whether mappings and files take advice, by these functions or, on macOS, others. */
+/* Whether mappings and files accept advice, by these functions or, on macOS, others. */
 static inline int has_advice(void)
 {
 #ifdef __APPLE__
@@ -30,7 +30,7 @@ static inline int has_advice(void)
 #endif
 }
 
-/* Whether pages of a mapping can be taken back from the process. */
+/* Whether pages of a mapping can be removed from the process. */
 static inline int releases_pages(void)
 {
 #ifdef _WIN32
@@ -40,7 +40,7 @@ static inline int releases_pages(void)
 #endif
 }
 
-/* Whether the system can be asked to read pages ahead. */
+/* Whether the system can read pages ahead on request. */
 static inline int prefetches(void)
 {
 #ifdef _WIN32

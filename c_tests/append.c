@@ -1,4 +1,4 @@
-/* Chapter "writer": more objects for a file that is there. */
+/* Chapter "writer": adds objects to an existing file. */
 #include "attributes.h"
 #include "writing.h"
 
@@ -15,7 +15,7 @@ static void copy_of(const char *name)
     free(bytes);
 }
 
-/* Everything of `before` is at the same place in `after`. */
+/* Everything in `before` is at the same position in `after`. */
 static void kept(const zt_file *before, const zt_file *after)
 {
     size_t o, k;
@@ -54,7 +54,7 @@ static void appended(const char *name, const char *version, zt_encoding encoding
     zt_write_summary summary;
     zt_writer *w = NULL;
     copy_of(name);
-    for (i = 0; i < 2; i++) { /* and again */
+    for (i = 0; i < 2; i++) { /* and a second time */
         char added[16];
         snprintf(added, sizeof added, "added-%u", (unsigned)i);
         INIT(o);
@@ -87,7 +87,7 @@ static void appended(const char *name, const char *version, zt_encoding encoding
         }
         CHECK_STATUS(zt_verify(after, NULL, NULL), ZT_OK);
         zt_close(after);
-        check_padding(path); /* the old manifest's place is padding now */
+        check_padding(path); /* the old manifest's bytes are padding now */
     }
     zt_close(before);
 }
@@ -101,7 +101,7 @@ static void nothing_lost(void)
     unsigned char *bytes;
     int64_t n = 0;
     const char *text = NULL;
-    /* Unknown fields are carried over: the manifest still has their names. */
+    /* Unknown fields are kept: the manifest still has their names. */
     copy_of("valid-odd/unknown-fields.zt");
     CHECK_STATUS(zt_write_append(path, NULL, &w), ZT_OK);
     CHECK_STATUS(zt_write_dense(w, "more", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
@@ -111,7 +111,7 @@ static void nothing_lost(void)
         found += memcmp(bytes + i, "x-object", 8) == 0 || memcmp(bytes + i, "x-root", 6) == 0 || memcmp(bytes + i, "x-comp", 6) == 0;
     CHECK_U64(found, 3);
     free(bytes);
-    /* File attributes: those that are set replace, the others stay. */
+    /* File attributes: set ones are replaced, the others stay. */
     copy_of("v1.1/oracle-object-attributes.zt"); /* {"n": 1, "text": "x", "list": [1, 2]} */
     CHECK_STATUS(zt_write_append(path, NULL, &w), ZT_OK);
     CHECK_STATUS(set_i64(w, NULL, "n", 2), ZT_OK);
@@ -140,7 +140,7 @@ static void left_as_it_was(void)
     CHECK_STATUS(zt_write_dense(w, "more", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
     zt_write_abort(w);
     CHECK(file_is(path, bytes, size));
-    CHECK_STATUS(zt_write_append(path, NULL, &w), ZT_OK); /* finished with an object open */
+    CHECK_STATUS(zt_write_append(path, NULL, &w), ZT_OK); /* finish fails with an object open */
     {
         zt_object_desc d;
         INIT(d);
@@ -155,7 +155,7 @@ static void left_as_it_was(void)
     w = (zt_writer *)bytes;
     CHECK_STATUS(zt_write_append(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(w == NULL && file_is(path, bytes, size));
-    /* Whoever has the file open goes on reading it. */
+    /* A reader that has the file open can still read it. */
     open_before = open_path(path);
     CHECK_STATUS(zt_write_append(path, NULL, &w), ZT_OK);
     CHECK_STATUS(zt_write_dense(w, "more", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
@@ -198,7 +198,8 @@ int main(void)
     appended("v1.2/py-1.2.3-digests.zt", "1.2.0", ZT_ENCODING_RAW, ZT_TYPE_NONE);
     appended("v1.1/rs-1.1.1-attributes.zt", "1.1.0", ZT_ENCODING_RAW, ZT_TYPE_NONE);
     appended("v1.1/rs-1.1.1-attributes.zt", "1.2.0", ZT_ENCODING_RAW, ZT_TYPE_F8_E4M3FNUZ);
-    appended("v1.1/oracle-index-dtypes.zt", "1.1.0", ZT_ENCODING_ZSTD, ZT_TYPE_F8_E5M2FNUZ); /* narrow indices are against 1.2 */
+    /* narrow indices break a rule of 1.2 */
+    appended("v1.1/oracle-index-dtypes.zt", "1.1.0", ZT_ENCODING_ZSTD, ZT_TYPE_F8_E5M2FNUZ);
     nothing_lost();
     left_as_it_was();
     refused();

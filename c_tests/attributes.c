@@ -6,7 +6,7 @@
 
 static const char *path;
 
-/* JSON text and what comes back as JSON text. */
+/* JSON text that is set, and the JSON text that is read back. */
 static const struct { const char *key, *in, *out; } texts[] = {
     {"j-null", "null", "null"},
     {"j-int", "9007199254740993", "9007199254740993"},
@@ -67,7 +67,7 @@ static void set_all(zt_writer *w, const char *object)
             fprintf(stderr, "    %s\n", texts[i].in);
 }
 
-/* None of these sets anything. */
+/* These calls set nothing. */
 static void set_none(zt_writer *w, const char *object)
 {
     static const char *const broken[] = {"", " ", "{", "[1,]", "{\"a\":}", "nul", "01", "+1", "1.", ".5", "\"", "\"\\x\"", "\"\\ud800\"",
@@ -115,7 +115,7 @@ static void set_none(zt_writer *w, const char *object)
     for (i = 0; i < COUNT(broken); i++)
         if (!CHECK_STATUS(set_json(w, object, "x", broken[i]), ZT_ERROR_INVALID_ARGUMENT))
             fprintf(stderr, "    %s\n", broken[i]);
-    memset(deep, '[', 1000); /* deeper than any reader takes */
+    memset(deep, '[', 1000); /* deeper than readers accept */
     memset(deep + 1000, ']', 1000);
     deep[2000] = 0;
     CHECK(set_json(w, object, "x", deep) != ZT_OK);
@@ -215,7 +215,7 @@ static void every_kind(zt_spec version)
     zt_close(file);
 }
 
-/* Attributes of an open file are taken over as they are. */
+/* Copies attributes of an open file unchanged. */
 static void taken_over(void)
 {
     zt_file *from = open_data("valid-odd/attributes-everything.zt"), *to;
@@ -256,7 +256,7 @@ static void taken_over(void)
     zt_close(from);
 }
 
-/* What a file has already is changed by an append. */
+/* Changes existing attributes in an append. */
 static void removed_by_an_append(void)
 {
     zt_writer *w = NULL;

@@ -1,4 +1,4 @@
-/* An attribute in one call, as C99 and as C++17. object: NULL for the file. */
+/* An attribute in one call, in C99 and C++17. object: NULL for the file. */
 #ifndef ATTRIBUTES_H
 #define ATTRIBUTES_H
 

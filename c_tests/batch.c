@@ -3,13 +3,13 @@
 
 #define MOST 4096
 
-/* What the callbacks saw. The library calls them from one thread at a time. */
+/* What the callbacks recorded. The library calls them from one thread at a time. */
 typedef struct seen {
     unsigned char tags[MOST];
     size_t done, failed, strange;
     uint64_t last, total, calls;
     int falling;
-    uint64_t stop_at; /* asks to stop from the call of this number on; 0 for never */
+    uint64_t stop_at; /* stops at the call with this number; 0 never */
 } seen;
 
 static void on_done(void *context, uint64_t tag, zt_status status, const char *message)
@@ -32,7 +32,7 @@ static int32_t on_progress(void *context, uint64_t done, uint64_t total)
     return s->stop_at && s->calls >= s->stop_at ? -5 : 0;
 }
 
-/* Requests with memory of their own and what should be in it. */
+/* Requests with their memory and the expected bytes. */
 typedef struct plan {
     zt_read_request requests[MOST];
     unsigned char *got[MOST], *want[MOST];
@@ -69,7 +69,7 @@ static zt_read_request *add(plan *p, const zt_component *component, size_t size)
     p->got[p->n] = (unsigned char *)malloc(size + 2);
     p->want[p->n] = (unsigned char *)malloc(size + 1);
     REQUIRE(p->got[p->n] != NULL && p->want[p->n] != NULL);
-    r->dst = p->got[p->n] + 1; /* of any alignment */
+    r->dst = p->got[p->n] + 1; /* unaligned */
     r->dst_size = size;
     p->size[p->n] = size;
     p->bytes += size;
@@ -85,7 +85,7 @@ static void add_whole(plan *p, const zt_component *c)
     REQUIRE(zt_component_measure(c, NULL, NULL, &measured) == ZT_OK);
     size = (size_t)measured;
     r = add(p, c, size);
-    r->length = p->n % 2 ? size : ZT_WHOLE; /* either says that it is the whole */
+    r->length = p->n % 2 ? size : ZT_WHOLE; /* both values mean the complete component */
     CHECK_STATUS(zt_component_read(c, p->want[p->n - 1], size), ZT_OK);
 }
 
@@ -97,7 +97,7 @@ static void add_range(plan *p, const zt_component *c, uint64_t offset, size_t n)
     CHECK_STATUS(zt_component_read_range(c, offset, p->want[p->n - 1], n), ZT_OK);
 }
 
-/* Every second of the last dimension, all but the first of the others. */
+/* Every second element of the last dimension; of other dimensions all except the first. */
 static void add_slab(plan *p, const zt_object *object)
 {
     const zt_component *c = zt_component_find(object, "data");
@@ -148,7 +148,7 @@ static void run(const zt_file *file, plan *p, uint32_t threads, zt_direct direct
     o.on_done = on_done;
     o.progress = on_progress;
     status = zt_read_batch(file, p->requests, p->n, &o, &stats);
-    if (direct == ZT_DIRECT_ALWAYS && status == ZT_ERROR_UNSUPPORTED) { /* up to the file system */
+    if (direct == ZT_DIRECT_ALWAYS && status == ZT_ERROR_UNSUPPORTED) { /* depends on the file system */
         free(s);
         return;
     }
@@ -178,7 +178,7 @@ static void every_kind(zt_mode mode)
         zt_file *file = open_data_mode(names[i], mode);
         plan *p = new_plan();
         uint64_t digests = 0;
-        for (o = zt_object_count(file); o-- > 0;) { /* not in the file's order */
+        for (o = zt_object_count(file); o-- > 0;) { /* in reverse order */
             const zt_object *object = zt_object_at(file, o);
             for (k = 0; k < zt_component_count(object); k++) {
                 const zt_component *c = zt_component_at(object, k);
@@ -251,7 +251,7 @@ static void one_bad_request(const char *name, const char *object, const char *ro
     o.on_done = on_done;
     o.verify = 1;
     CHECK_STATUS(zt_read_batch(file, &r, 1, &o, &stats), want);
-    CHECK(s->done == s->failed); /* if anything was reported, then the failure */
+    CHECK(s->done == s->failed); /* only a failure may have been reported */
     CHECK_U64(stats.requests, 0);
     zt_close(file);
     free(s);
@@ -303,7 +303,7 @@ static void failures(void)
     zt_close(file);
 }
 
-/* One damaged component among good ones: it is the only one that is reported as failed. */
+/* One damaged component among good ones: only that one is reported as failed. */
 static void failure_among_others(void)
 {
     uint32_t threads;
@@ -314,7 +314,7 @@ static void failure_among_others(void)
         zt_read_options o;
         size_t i;
         REQUIRE(s != NULL);
-        for (i = 0; i < 6; i++) /* ranges are not verified, the whole component is */
+        for (i = 0; i < 6; i++) /* ranges are not verified, complete components are */
             add_range(p, zt_component_at(zt_object_at(file, 0), 0), i, 2);
         add_whole(p, zt_component_at(zt_object_at(file, 0), 0));
         INIT(o);
@@ -330,7 +330,7 @@ static void failure_among_others(void)
     }
 }
 
-/* With keep_going every request is reported, the call returns the first failure, and the others are read. */
+/* With keep_going every request is reported, the others are read, and the call returns the first failure. */
 static void continues_past_failures(const char *name, zt_status want, size_t bad)
 {
     uint32_t threads;
@@ -357,7 +357,7 @@ static void continues_past_failures(const char *name, zt_status want, size_t bad
         CHECK(s->strange == 0 && s->failed == bad && s->done == p->n);
         CHECK_U64(stats.failed, bad);
         CHECK_U64(stats.requests, p->n - bad);
-        /* What the caller gave wrong is refused before anything is read. */
+        /* Invalid arguments are rejected before the call reads. */
         memset(s, 0, sizeof *s);
         p->requests[p->n - 1].component = NULL;
         CHECK_STATUS(zt_read_batch(file, p->requests, p->n, &o, &stats), ZT_ERROR_INVALID_ARGUMENT);
@@ -391,8 +391,9 @@ static void cancelled(void)
         s->stop_at = 1;
         CHECK_STATUS(zt_read_batch(file, p->requests, p->n, &o, &stats), ZT_ERROR_CANCELLED);
         CHECK(s->strange == 0 && s->calls >= 1);
-        CHECK(stats.bytes <= p->bytes); /* filled on failure too */
-        CHECK_STATUS(zt_read_batch(file, p->requests, p->n, NULL, NULL), ZT_OK); /* and the file is as good as before */
+        CHECK(stats.bytes <= p->bytes); /* filled even if the call fails */
+        /* the file is still usable */
+        CHECK_STATUS(zt_read_batch(file, p->requests, p->n, NULL, NULL), ZT_OK);
         free(s);
         free_plan(p);
         zt_close(file);

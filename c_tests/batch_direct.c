@@ -1,8 +1,8 @@
-/* zt_read_batch past the page cache: any offset, length and memory, whatever the file system and the disk want. */
+/* zt_read_batch with direct reads: any offset, length and memory, on every file system and disk. */
 #include "writing.h"
 
 #define OBJECTS 3
-#define SIZE 1300007u /* no multiple of anything */
+#define SIZE 1300007u /* not a multiple of any alignment */
 #define MOST 64
 
 static unsigned char *content[OBJECTS];
@@ -27,7 +27,7 @@ static zt_file *written(const char *path, uint64_t alignment)
     return open_path(path);
 }
 
-/* Ranges here and there and each component whole, into memory of the given alignment. */
+/* Ranges at various offsets and each component completely, into memory with the given alignment. */
 static void ranges(const zt_file *file, zt_direct direct, uint32_t threads, uint64_t chunk, uint64_t in_flight, size_t shift)
 {
     static const struct { uint64_t offset, length; } fixed[] = {
@@ -69,13 +69,13 @@ static void ranges(const zt_file *file, zt_direct direct, uint32_t threads, uint
     o.verify = 1;
     status = zt_read_batch(file, r, n, &o, &stats);
     if (status == ZT_ERROR_UNSUPPORTED && direct == ZT_DIRECT_ALWAYS) {
-        CHECK(strlen(zt_last_error()) > 0); /* up to the file system */
+        CHECK(strlen(zt_last_error()) > 0); /* depends on the file system */
     } else {
         CHECK_STATUS(status, ZT_OK);
         for (i = 0; i < n; i++) {
             const unsigned char *dst = (const unsigned char *)r[i].dst;
             wrong += memcmp(dst, content[which[i]] + r[i].offset, r[i].dst_size) != 0;
-            wrong += dst[-1] != 0xa5 || dst[r[i].dst_size] != 0xa5; /* nothing beside it */
+            wrong += dst[-1] != 0xa5 || dst[r[i].dst_size] != 0xa5; /* bytes beside it are unchanged */
         }
         CHECK_U64(wrong, 0);
         CHECK(stats.bytes == bytes && stats.requests == n && stats.digests_verified == OBJECTS);
@@ -107,7 +107,7 @@ int main(void)
         }
         zt_close(file);
     }
-    printf("batch_direct: reads past the page cache were %s here\n", went_direct ? "possible" : "not possible");
+    printf("batch_direct: direct reads were %s here\n", went_direct ? "possible" : "not possible");
     for (k = 0; k < OBJECTS; k++)
         free(content[k]);
     CHECK(remove(path) == 0);

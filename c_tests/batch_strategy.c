@@ -1,5 +1,5 @@
-/* The ways that a batch takes by itself: past the page cache for what is not in memory, short reads together,
- * and large components of single calls on several threads. */
+/* Strategies that a batch chooses: direct reads for bytes that are not in memory, coalesced short reads, and
+ * several threads for large components in single calls. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -14,9 +14,9 @@
 #define MIDDLE ((1u << 20) + 5)
 
 static unsigned char *large, *middle;
-static int can_always; /* the file system has direct reads */
+static int can_always; /* the file system supports direct reads */
 
-/* One large tensor at an odd place, many short ones with gaps, some of middle size, one float matrix. */
+/* One large tensor at an odd offset, many short ones with gaps, some of middle size, and a float matrix. */
 static zt_file *written(const char *path, uint64_t large_alignment, zt_mode mode)
 {
     zt_write_options o;
@@ -62,7 +62,7 @@ static void on_done(void *context, uint64_t tag, zt_status status, const char *m
     reported[tag]++;
 }
 
-/* Everything at once, slices of the matrix among it; what arrives is compared, and each request is reported once. */
+/* All tensors and slices of the matrix. Compares the bytes; each request must be reported once. */
 static zt_read_stats everything(const zt_file *file, zt_direct direct, uint32_t threads, uint64_t chunk, uint64_t in_flight,
                                 uint32_t verify, size_t shift)
 {
@@ -80,7 +80,7 @@ static zt_read_stats everything(const zt_file *file, zt_direct direct, uint32_t 
     for (i = 0; i < SHORTS + 7; i++, n++) {
         size_t size;
         if (i < SHORTS)
-            snprintf(name, sizeof name, "s%u", (unsigned)(SHORTS - 1 - i)); /* not in the file's order */
+            snprintf(name, sizeof name, "s%u", (unsigned)(SHORTS - 1 - i)); /* in reverse order */
         else if (i < SHORTS + 3)
             snprintf(name, sizeof name, "m%u", (unsigned)(i - SHORTS));
         else
@@ -106,7 +106,7 @@ static zt_read_stats everything(const zt_file *file, zt_direct direct, uint32_t 
         r[n].dst = place;
         r[n].dst_size = size;
         r[n].tag = n;
-        place += size + (i < SHORTS ? 1 : 0); /* a byte between that nobody may touch */
+        place += size + (i < SHORTS ? 1 : 0); /* a byte between them that must not change */
         if (i < SHORTS)
             place[-1] = 0xa5;
     }
@@ -149,8 +149,8 @@ static zt_read_stats everything(const zt_file *file, zt_direct direct, uint32_t 
     return stats;
 }
 
-/* A batch that may choose goes past the page cache for what was sent out of memory; `part`: half of the large tensor was
- * brought back. */
+/* With ZT_DIRECT_AUTO a batch uses direct reads for bytes that were evicted. `part`: half of the large tensor
+ * is in memory again. */
 static zt_read_stats from_disk(const char *path, const zt_file *file, int part, uint32_t verify, size_t shift)
 {
     static const char *const all_direct = "direct: the bytes were not in memory";
@@ -162,11 +162,11 @@ static zt_read_stats from_disk(const char *path, const zt_file *file, int part, 
         unsure = bring_back(path, component_info(component_of(file, "large", "data")).offset, LARGE / 2);
     stats = everything(file, ZT_DIRECT_AUTO, 2, part ? 1 << 20 : 0, 0, verify, shift);
     if (!unsure) {
-        /* Up to 1/16 may be in memory also where all was sent out. */
+        /* Up to 1/16 of the bytes may be in memory even after eviction. */
         if (CHECK_U64(stats.direct, 1) && (part || strcmp(stats.reason, all_direct) != 0))
             CHECK_STR(stats.reason, part_direct);
     } else if (!said++)
-        printf("batch_strategy: skipped: that a batch goes past the page cache by itself: %s\n", unsure);
+        printf("batch_strategy: skipped: direct reads that a batch chooses: %s\n", unsure);
     return stats;
 }
 
@@ -180,7 +180,7 @@ static void strategies(const char *path, uint64_t alignment, zt_mode mode)
         stats = from_disk(path, file, 0, i % 2 == 0, shifts[i]);
         can_always |= stats.direct;
     }
-    /* Whatever way it took: once read through the page cache, it is in memory, and that stays the way. */
+    /* After a read through the page cache the bytes are in memory, and later batches use it. */
     stats = everything(file, ZT_DIRECT_NEVER, 2, 0, 0, 1, 0);
     CHECK(stats.direct == 0);
     stats = everything(file, ZT_DIRECT_AUTO, 2, 0, 0, 0, 0);
@@ -191,7 +191,8 @@ static void strategies(const char *path, uint64_t alignment, zt_mode mode)
     zt_close(file);
 }
 
-/* A component that one call reads on several threads is what one thread reads, and fails with one message. */
+/* A component that one call reads on several threads has the same bytes and the same error as with one
+ * thread. */
 static void wide(const char *path)
 {
     unsigned char *dst = (unsigned char *)malloc(LARGE);
@@ -230,14 +231,14 @@ static void wide(const char *path)
         zt_open_options o;
         zt_file *file = NULL;
         INIT(o);
-        o.containers = 1u << 31; /* of no container */
+        o.containers = 1u << 31; /* a container that does not exist */
         CHECK_STATUS(zt_open(path, &o, &file), ZT_ERROR_INVALID_ARGUMENT);
     }
     free(dst);
 }
 
 #if defined(__linux__)
-/* A part of it in memory. The handle does not read ahead. */
+/* Part of it is in memory. The handle does not read ahead. */
 static void in_part(const char *path)
 {
     zt_file *file = NULL;
@@ -251,7 +252,7 @@ static void in_part(const char *path)
     close(fd);
 }
 
-/* A zTensor file inside a larger file, at an offset that is a multiple of nothing. */
+/* A zTensor file inside a larger file, at an odd offset. */
 static void inside(const char *path)
 {
     static const char lead[777] = {0};
@@ -286,7 +287,7 @@ static void inside(const char *path)
     CHECK(remove(outer) == 0);
 }
 
-/* A host's own source, and the thread that it wants to be called by. */
+/* A host's source, and the thread that must call it. */
 static FILE *stream;
 static pthread_t reader;
 static int elsewhere;

@@ -1,4 +1,4 @@
-/* zt_cache, one call after the other: what is read, what stays, what goes, and what it refuses. */
+/* zt_cache with one call at a time: what it reads, keeps, evicts and rejects. */
 #include <sys/wait.h>
 
 #include "cache_scene.h"
@@ -30,7 +30,7 @@ static void touch(zt_cache *cache, int f, int i)
     unpin(cache, &slice);
 }
 
-/* Whole components, ranges and hyperslabs, of a mapped, a read and a compressed file; each once. */
+/* Complete components, ranges and hyperslabs of a mapped, a read and a compressed file, each once. */
 static void slices(void)
 {
     zt_cache *cache = new_cache(8, 1, NULL);
@@ -41,7 +41,7 @@ static void slices(void)
     for (round = 0; round < 2; round++) {
         for (f = 0; f < 2; f++) {
             zt_read_request whole = expert(files[f], 1), range = expert(files[f], 1), rows = expert(files[f], 1);
-            uint64_t own_start[2] = {3, 10}; /* the cache keeps numbers, not pointers */
+            uint64_t own_start[2] = {3, 10}; /* the cache copies the numbers */
             range.offset = 1001, range.length = 777;
             rows.length = 0, rows.start = own_start, rows.count = count, rows.step = step;
             CHECK_STATUS(zt_object_read_slice(zt_object_find(files[f], "expert.1"), start, count, step, slab, sizeof slab), ZT_OK);
@@ -61,7 +61,7 @@ static void slices(void)
     zt_cache_free(cache);
 }
 
-/* What was not used for the longest time goes, and nothing that is pinned. */
+/* Evicts the least recently used slice, but not a pinned one. */
 static void recency(void)
 {
     zt_cache *cache = new_cache(3, 1, NULL);
@@ -70,10 +70,10 @@ static void recency(void)
     touch(cache, 0, 1);
     touch(cache, 0, 2);
     touch(cache, 0, 1);
-    touch(cache, 0, 3); /* takes the slot of 2 */
+    touch(cache, 0, 3); /* evicts 2 */
     touch(cache, 0, 1);
     CHECK_U64(stats_of(cache).misses, 4);
-    touch(cache, 0, 2); /* takes the slot of 3 */
+    touch(cache, 0, 2); /* evicts 3 */
     CHECK_U64(stats_of(cache).misses, 5);
     again = pin(cache, &first, expert_bytes[0][0], EXPERT * 2);
     CHECK(again.data == pinned.data);
@@ -81,20 +81,20 @@ static void recency(void)
     touch(cache, 0, 4);
     touch(cache, 0, 5);
     touch(cache, 0, 6);
-    CHECK(memcmp(again.data, expert_bytes[0][0], EXPERT * 2) == 0); /* by the other pin */
+    CHECK(memcmp(again.data, expert_bytes[0][0], EXPERT * 2) == 0); /* through the other pin */
     CHECK_STATUS(zt_cache_drop(cache, &first, 1), ZT_OK);
-    CHECK(memcmp(again.data, expert_bytes[0][0], EXPERT * 2) == 0); /* until its last pin */
+    CHECK(memcmp(again.data, expert_bytes[0][0], EXPERT * 2) == 0); /* until its last pin is released */
     out = again;
     unpin(cache, &again);
-    CHECK_STATUS(zt_cache_unpin(cache, &out), ZT_ERROR_STATE); /* a copy of what was given back */
+    CHECK_STATUS(zt_cache_unpin(cache, &out), ZT_ERROR_STATE); /* a copy of a released pin */
     CHECK_U64(stats_of(cache).used, 2);
-    CHECK_STATUS(zt_cache_drop(cache, &other, 1), ZT_OK); /* is not there */
+    CHECK_STATUS(zt_cache_drop(cache, &other, 1), ZT_OK); /* not in the cache */
     CHECK_STATUS(zt_cache_drop(cache, NULL, 0), ZT_OK);
     CHECK_U64(stats_of(cache).used, 0);
     zt_cache_free(cache);
 }
 
-/* A scan evicts what was used twice where what was used longest ago goes, and not where that is protected. */
+/* A scan evicts slices that were used twice with LRU, but not with SLRU. */
 static void scans(void)
 {
     int policy, i;
@@ -116,7 +116,7 @@ static void scans(void)
     }
 }
 
-/* Slots in the caller's memory: no byte outside of it is touched. */
+/* Slots in the caller's memory: the cache does not write outside of them. */
 static void own_memory(void)
 {
     const size_t size = 3 * 12032;
@@ -148,7 +148,7 @@ static void own_memory(void)
     free(block);
 }
 
-/* A slice that could never be there; one that is not there in time; one that is none. */
+/* A slice that can never be cached, one that is not there in time, and an invalid one. */
 static void refusals(void)
 {
     zt_cache *cache = new_cache(2, 1, NULL);
@@ -163,7 +163,8 @@ static void refusals(void)
     CHECK_STATUS(zt_cache_get(cache, &third, 0, &slice), ZT_ERROR_TIMEOUT);
     CHECK(slice.pin == 0 && slice.data == NULL && strstr(zt_last_error(), "not read yet") != NULL);
     unpin(cache, &a);
-    CHECK_STATUS(zt_cache_get(cache, &third, (int64_t)60 * 1000000000, &slice), ZT_OK); /* by a thread of the cache */
+    /* read by a thread of the cache */
+    CHECK_STATUS(zt_cache_get(cache, &third, (int64_t)60 * 1000000000, &slice), ZT_OK);
     CHECK(memcmp(slice.data, expert_bytes[0][2], EXPERT * 2) == 0);
     unpin(cache, &slice);
     unpin(cache, &b);
@@ -174,10 +175,10 @@ static void refusals(void)
     CHECK_STATUS(zt_cache_prefetch(cache, &bad, 1), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(strstr(zt_last_error(), "slice 0") != NULL);
     bad = first;
-    bad.step = nine; /* no count */
+    bad.step = nine; /* count is missing */
     CHECK_STATUS(zt_cache_get(cache, &bad, -1, &slice), ZT_ERROR_INVALID_ARGUMENT);
     bad = first;
-    bad.start = bad.count = nine; /* beside a range */
+    bad.start = bad.count = nine; /* together with a range */
     CHECK_STATUS(zt_cache_get(cache, &bad, -1, &slice), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_U64(stats_of(cache).pinned, 0);
     zt_cache_free(cache);
@@ -207,7 +208,7 @@ static void refusals(void)
     CHECK(small == NULL && strstr(zt_last_error(), "zt_cache_options.reserved") != NULL);
 }
 
-/* An empty range has a slot, too. */
+/* An empty range also occupies a slot. */
 static void empty(void)
 {
     zt_cache *cache = new_cache(2, 1, NULL);
@@ -219,7 +220,7 @@ static void empty(void)
     zt_cache_free(cache);
 }
 
-/* The cache has references to the files of what it keeps: they may be closed. */
+/* The cache keeps the files of its slices open: the caller may close them. */
 static void closed_files(void)
 {
     zt_cache *cache = new_cache(4, 1, NULL);
@@ -230,11 +231,11 @@ static void closed_files(void)
     CHECK_STATUS(zt_cache_drop(cache, NULL, 0), ZT_OK);
     CHECK(memcmp(slice.data, expert_bytes[0][3], EXPERT * 2) == 0);
     unpin(cache, &slice);
-    slice = pin(cache, &r, expert_bytes[0][3], EXPERT * 2); /* its handles live as long */
+    slice = pin(cache, &r, expert_bytes[0][3], EXPERT * 2); /* keeps its file open */
     zt_cache_free(cache);
 }
 
-/* Damaged bytes are given to nobody, if digests are checked. */
+/* If digests are checked, damaged bytes are not returned. */
 static void damage(void)
 {
     const char *path = scratch_path("damaged.zt");
@@ -260,7 +261,7 @@ static void damage(void)
     CHECK(strstr(zt_last_error(), "expert.5") != NULL && slice.pin == 0);
     CHECK_STATUS(zt_cache_get(cache, &r, (int64_t)60 * 1000000000, &slice), ZT_ERROR_DIGEST_MISMATCH);
     CHECK(strstr(zt_last_error(), "expert.5") != NULL);
-    r = expert(file, 6); /* the slot is not lost */
+    r = expert(file, 6); /* the slot is usable again */
     slice = pin(cache, &r, expert_bytes[0][6], EXPERT * 2);
     unpin(cache, &slice);
     stats = stats_of(cache);
@@ -270,7 +271,7 @@ static void damage(void)
     CHECK(remove(path) == 0);
 }
 
-/* In a child of fork only its end may be called, which waits for nobody. */
+/* In a forked child only zt_cache_free may be called. It does not wait for threads. */
 static void forked(void)
 {
     zt_cache *cache = new_cache(2, 2, NULL);
@@ -280,7 +281,7 @@ static void forked(void)
     child = fork();
     if (child == 0) {
         zt_cache_free(cache);
-        /* Another program: valgrind would count what the child rightly leaves, the parent's, as lost. */
+        /* A separate program: valgrind would report the memory that the child cannot free as lost. */
         execl("/bin/sh", "sh", "-c", "exit 7", (char *)NULL);
         _exit(1);
     }

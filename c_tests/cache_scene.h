@@ -1,10 +1,11 @@
-/* What the tests of zt_cache share: a model of experts in two files, raw and compressed, and what is in each. */
+/* Common code of the tests of zt_cache: a model of experts in two files, raw and compressed, and their
+ * bytes. */
 #ifndef CACHE_SCENE_H
 #define CACHE_SCENE_H
 
 #include "writing.h"
 
-enum { EXPERTS = 16, EXPERT = 6000 }; /* in each file, and elements of u16 of one */
+enum { EXPERTS = 16, EXPERT = 6000 }; /* in each file, and u16 elements of an expert */
 
 static const uint64_t expert_shape[2] = {60, 100};
 static unsigned char *expert_bytes[2][EXPERTS];
@@ -42,7 +43,7 @@ static inline void free_experts(const char *const paths[2])
     }
 }
 
-/* All of expert i of a file. Threads call it, so nothing is checked here. */
+/* All bytes of expert i of a file. Threads call it, so it does not use CHECK. */
 static inline zt_read_request expert(const zt_file *file, int i)
 {
     zt_read_request r;

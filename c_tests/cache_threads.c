@@ -1,4 +1,5 @@
-/* zt_cache with several threads, and its own: what is read once, read ahead, waited for, and what a failing source does. */
+/* zt_cache with several threads, and its own threads: single reads, prefetches, waits, and a failing
+ * source. */
 #include <pthread.h>
 #include <sched.h>
 
@@ -9,7 +10,7 @@ enum { THREADS = 4, ROUNDS = 300 };
 static const char *paths[2];
 static zt_file *files[2];
 
-/* A source that can be stopped, and that can fail. */
+/* A source that the test can block and make fail. */
 typedef struct source_state {
     unsigned char *bytes;
     size_t size, reads, waiting;
@@ -101,7 +102,7 @@ static void *get_once(void *context)
     return NULL;
 }
 
-/* Several threads get the same slice: one read, which gives each its bytes or its failure. */
+/* Several threads get the same slice. There is one read, and each gets its bytes or its error. */
 static void same_slice(int fails)
 {
     zt_file *file = open_source(4, 0);
@@ -136,7 +137,7 @@ static void same_slice(int fails)
     zt_close(file);
 }
 
-/* The order of prefetches, a get ahead of them, and what is cancelled. */
+/* The order of prefetches, a get that overtakes them, and cancelled prefetches. */
 static void prefetch(void)
 {
     zt_file *file = open_source(4, 0);
@@ -153,26 +154,26 @@ static void prefetch(void)
     for (i = 0; i < 4; i++)
         many[i] = expert(file, (int)i + 1);
     CHECK_STATUS(zt_cache_prefetch(cache, many, 4), ZT_OK);
-    CHECK_STATUS(zt_cache_prefetch(cache, many, 4), ZT_OK); /* once more: the same */
+    CHECK_STATUS(zt_cache_prefetch(cache, many, 4), ZT_OK); /* a second time: no effect */
     CHECK_U64(stats_of(cache).queued, 4);
     CHECK_STATUS(zt_cache_drop(cache, &many[1], 1), ZT_OK);
     CHECK_U64(stats_of(cache).queued, 3);
-    CHECK_STATUS(zt_cache_get(cache, &many[3], 0, &slice), ZT_ERROR_TIMEOUT); /* is wanted now, first of all */
+    CHECK_STATUS(zt_cache_get(cache, &many[3], 0, &slice), ZT_ERROR_TIMEOUT); /* now it comes first */
     CHECK_STATUS(zt_cache_cancel(cache), ZT_OK);
     stats = stats_of(cache);
     CHECK(stats.prefetches_dropped >= 3 && stats.queued <= 1);
     set_source(0, 0);
-    CHECK_STATUS(zt_cache_get(cache, &first, -1, &slice), ZT_OK); /* which it reads already */
+    CHECK_STATUS(zt_cache_get(cache, &first, -1, &slice), ZT_OK); /* it is being read */
     CHECK(memcmp(slice.data, expert_bytes[0][0], EXPERT * 2) == 0);
     CHECK_STATUS(zt_cache_unpin(cache, &slice), ZT_OK);
     stats = stats_of(cache);
     CHECK(stats.prefetches >= 1 && stats.prefetches_used == 1 && stats.hits + stats.joined == 1);
     CHECK_STATUS(zt_cache_prefetch(cache, many, 4), ZT_OK);
-    zt_cache_free(cache); /* with a read under way */
+    zt_cache_free(cache); /* while a read is in progress */
     zt_close(file);
 }
 
-/* A source that only the caller's thread may read is read by no other. */
+/* A source for the caller's thread is not read by other threads. */
 static void callers_thread(void)
 {
     zt_file *file = open_source(0, 1);
@@ -218,7 +219,7 @@ static void *get_many(void *context)
     return wrong ? context : NULL;
 }
 
-/* Threads that do anything, with fewer slots than slices. */
+/* Threads that make random calls, with fewer slots than slices. */
 static void any_order(void)
 {
     zt_cache *cache = new_cache(5, 2, NULL);
@@ -237,7 +238,7 @@ static void any_order(void)
     zt_cache_free(cache);
 }
 
-/* Its threads stay: the hooks are called once for each, however many calls there are. */
+/* Its threads stay: the hooks are called once for each, for any number of calls. */
 static void count_starts(void *context, uint32_t index)
 {
     __atomic_add_fetch((int *)context, index < 3 ? 1 : 100, __ATOMIC_RELAXED);
@@ -256,7 +257,7 @@ static void hooks(void)
     h.on_end = count_starts;
     o.thread_hooks = &h;
     cache = new_cache(4, 3, &o);
-    memset(&h, 0xff, sizeof h); /* it was copied */
+    memset(&h, 0xff, sizeof h); /* the library copied it */
     for (i = 0; i < EXPERTS; i++) {
         zt_read_request r = expert(files[0], i);
         CHECK_STATUS(zt_cache_prefetch(cache, &r, 1), ZT_OK);

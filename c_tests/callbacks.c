@@ -1,4 +1,4 @@
-/* The caller's functions call back: into the writer that they serve, which is refused, and into everything else. */
+/* Callbacks that call the library: calls on the writer that they serve are rejected, all others work. */
 #define _POSIX_C_SOURCE 200809L
 #include <time.h>
 #include <unistd.h>
@@ -6,12 +6,12 @@
 #include "attributes.h"
 #include "writing.h"
 
-/* A sink that keeps the bytes and does mischief first. */
+/* A sink that keeps the bytes, and first makes forbidden calls. */
 typedef struct {
-    zt_writer *writer; /* its own */
+    zt_writer *writer; /* the writer that it serves */
     unsigned char bytes[65536];
     size_t size, calls, refused;
-    zt_writer *other; /* another one that it feeds */
+    zt_writer *other; /* another writer that it feeds */
 } sink_state;
 
 static zt_status take(void *context, const void *data, size_t n)
@@ -19,7 +19,7 @@ static zt_status take(void *context, const void *data, size_t n)
     sink_state *s = (sink_state *)context;
     const uint64_t one = 1;
     const float x = 1;
-    if (s->writer != NULL) { /* not during the creation */
+    if (s->writer != NULL) { /* not while it is created */
         s->calls++;
         s->refused += zt_write_dense(s->writer, "b", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &one, 1, &x, sizeof x) == ZT_ERROR_STATE;
         s->refused += zt_write_data(s->writer, &x, sizeof x) == ZT_ERROR_STATE;
@@ -96,7 +96,8 @@ static void a_sink_that_feeds_another_writer(void)
     part.dtype = ZT_DTYPE_U8;
     CHECK_STATUS(zt_write_component(around, &part), ZT_OK);
     inner.other = around;
-    CHECK_STATUS(zt_write_data(around, inner.bytes, inner.size), ZT_OK); /* what came before it was set */
+    /* bytes that came before it was set */
+    CHECK_STATUS(zt_write_data(around, inner.bytes, inner.size), ZT_OK);
     CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &four, 1, "abcd", 4), ZT_OK);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     CHECK_STATUS(zt_write_end(around), ZT_OK);
@@ -114,7 +115,7 @@ static void a_sink_that_feeds_another_writer(void)
     }
 }
 
-/* A file whose every use may be made from a callback of another use of it. */
+/* A file. Every function on it may be called from a callback of another function on it. */
 typedef struct {
     zt_file *file;
     unsigned long calls, good;
@@ -195,7 +196,7 @@ static void progress_that_reads(void)
     zt_close(s.file);
 }
 
-/* A source that looks into the file that it serves. */
+/* A source that reads the file that it serves. */
 typedef struct {
     unsigned char *bytes;
     size_t size;
@@ -215,7 +216,7 @@ static zt_status source_read(void *context, uint64_t offset, void *dst, size_t n
     if (s->file != NULL && s->depth == 0) {
         zt_tensor t;
         zt_buffer *buffer = NULL;
-        s->depth = 1; /* its own reads do not go deeper */
+        s->depth = 1; /* its own reads do not nest deeper */
         s->calls++;
         INIT(t);
         CHECK_STATUS(zt_tensor_find(s->file, "zstd-sha256", &t), ZT_OK);
@@ -246,7 +247,7 @@ static void a_source_that_uses_its_own_file(void)
     CHECK_STATUS(zt_tensor_find(file, "zstd-sha256", &t), ZT_OK);
     CHECK_STATUS(zt_tensor_find(file, "raw-crc32c", &t), ZT_OK);
     INIT(v);
-    v.threads = 1; /* what the source keeps is for one */
+    v.threads = 1; /* what the source records is for one thread */
     CHECK_STATUS(zt_verify(file, &v, NULL), ZT_OK);
     CHECK(s.calls > 2);
     zt_close(file);
@@ -255,7 +256,7 @@ static void a_source_that_uses_its_own_file(void)
 
 int main(void)
 {
-    alarm(60); /* waiting for oneself never ends */
+    alarm(60); /* a deadlock would never end */
     a_sink_that_uses_its_own_writer();
     a_sink_that_feeds_another_writer();
     progress_that_reads();

@@ -1,4 +1,4 @@
-/* Counted checks. A program calls CHECK... as often as it likes and returns check_done("name"). */
+/* Counted checks. A program calls CHECK... and returns check_done("name"). */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -13,7 +13,7 @@ static unsigned long check_count, check_failures;
 static inline int check_that(int good, const char *file, int line, const char *text, const char *more)
 {
     check_count++;
-    if (!good && check_failures++ < 20) { /* the first ones tell */
+    if (!good && check_failures++ < 20) { /* print the first ones */
         fprintf(stderr, "%s:%d: %s%s\n    last error: %s\n", file, line, text, more, zt_last_error());
     }
     return good;
@@ -54,7 +54,7 @@ static inline int check_done(const char *name)
 #define CHECK_STATUS(call, want) check_status((call), (want), __FILE__, __LINE__, #call)
 #define CHECK_U64(got, want) check_u64((uint64_t)(got), (uint64_t)(want), __FILE__, __LINE__, #got)
 #define CHECK_STR(got, want) check_str((got), (want), __FILE__, __LINE__, #got)
-/* For what the rest of a program stands on: ends the program if it does not hold. */
+/* For conditions that the rest of a program needs: ends the program if it is false. */
 #define REQUIRE(cond) ((void)(CHECK(cond) || (exit(check_done(__FILE__) | 1), 0)))
 
 #endif

@@ -1,4 +1,4 @@
-/* Chapter "component": what components say of themselves, what would work on them, and that their bytes are right. */
+/* Chapter "component": the descriptions of components, the calls that work on them, and their bytes. */
 #include "digests.h"
 #include "support.h"
 
@@ -13,7 +13,7 @@ typedef struct row {
     const char *sha256; /* of the decoded little-endian bytes */
 } row;
 
-/* Out of the manifest.json files beside the data. */
+/* From the manifest.json files beside the data. */
 static const row rows[] = {
     {"v0.1/py-0.1.0-dense.zt", "f32", "data", ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, ZT_ENCODING_RAW, 64, 24, 24, NULL,
      "c4ab2772f64a7c5a59235f409f3a0ba09129b9e431bf320d0ac6da69f4d6dbec"},
@@ -94,7 +94,7 @@ static const row rows[] = {
      "c0522e48b7d17602f6f09ca7182ed4d283708f66fdbf9312f398ec28af7e109b"},
 };
 
-/* What the host holds of little-endian bytes, back in the order of the file, so that the digest can be computed. */
+/* Little-endian bytes from the host's order, in the file's order, to compute the digest. */
 static void to_little_endian(unsigned char *bytes, size_t size, size_t width)
 {
     size_t i, j;
@@ -126,7 +126,7 @@ static void one_row(const row *r, zt_mode mode)
     if (r->type != ZT_TYPE_NONE)
         CHECK_STR(type_name(c), r->type_name);
     else
-        CHECK(type_name(c) == NULL); /* also where the file repeats the dtype */
+        CHECK(type_name(c) == NULL); /* also if the file repeats the dtype */
     CHECK_U64(zt_component_encoding(c), r->encoding);
     CHECK_STR(encoding_name(c), zt_encoding_name(r->encoding));
     CHECK_U64(component_info(c).offset, r->offset);
@@ -146,7 +146,7 @@ static void one_row(const row *r, zt_mode mode)
     CHECK(!(caps & ZT_CAP_MAP) == (r->encoding != ZT_ENCODING_RAW || other_order || mode == ZT_MODE_READ));
     CHECK(r->encoding != ZT_ENCODING_RAW || (caps & ZT_CAP_RANGE));
     CHECK(!(caps & ZT_CAP_VERIFY) == !checkable);
-    CHECK(!(caps & ZT_CAP_DIRECT)); /* none of these starts at a multiple of 4096 */
+    CHECK(!(caps & ZT_CAP_DIRECT)); /* none starts at a multiple of 4096 */
     CHECK(!(caps & ~(uint32_t)63));
     bytes = read_component(c, &size);
     CHECK_U64(size, r->size);
@@ -191,7 +191,7 @@ static void unknown_names(void)
     CHECK(buffer == NULL && ptr == NULL);
     zt_close(file);
 
-    /* The bytes of an unknown logical type can be had, converted they cannot. */
+    /* The bytes of an unknown logical type can be read, but not converted. */
     file = open_data("valid-odd/unknown-type.zt");
     c = component_of(file, "x", "data");
     CHECK_U64(zt_component_type(c), ZT_TYPE_OTHER);
@@ -202,13 +202,13 @@ static void unknown_names(void)
     zt_close(file);
 }
 
-/* Components that have pages of their own: writer_layout.c. */
+/* Components on separate pages are in writer_layout.c. */
 static void page_exclusive(void)
 {
     zt_file *file = open_data("v1.2/py-1.2.3-all-dtypes.zt"); /* all in one page */
     CHECK(!(zt_component_caps(component_of(file, "f32", "data")) & ZT_CAP_PAGE_EXCLUSIVE));
     zt_close(file);
-    file = open_data("valid-odd/gaps.zt"); /* alone, but in the middle of a page */
+    file = open_data("valid-odd/gaps.zt"); /* alone, but inside a page */
     CHECK(!(zt_component_caps(component_of(file, "x", "data")) & ZT_CAP_PAGE_EXCLUSIVE));
     zt_close(file);
     file = open_data("valid-odd/alias.zt");
@@ -243,7 +243,7 @@ static void digests(void)
             CHECK(zt_component_digest(c) != NULL);
             CHECK(!(zt_component_caps(c) & ZT_CAP_VERIFY) == !broken[i].cap);
             CHECK_STATUS(verify_component(file, c), broken[i].status);
-            /* Reading does not look at digests. */
+            /* Reading does not check digests. */
             CHECK_STATUS(zt_component_read(c, got, sizeof got), ZT_OK);
             zt_close(file);
         }

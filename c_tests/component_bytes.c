@@ -1,4 +1,5 @@
-/* Chapter "component": the ways to bytes: ptr, read, read_range, load, advise. Conversion: convert.c. */
+/* Chapter "component": the ways to read bytes: ptr, read, read_range, load, advise. Conversion is in
+ * convert.c. */
 #include "advice.h"
 #include "support.h"
 
@@ -22,7 +23,7 @@ static void borrowed(void)
                 continue;
             }
             CHECK_STATUS(zt_component_ptr(c, &ptr, &size), ZT_OK);
-            CHECK(ptr != NULL); /* also of no bytes */
+            CHECK(ptr != NULL); /* also for 0 bytes */
             CHECK(is_aligned(ptr, 64));
             CHECK_U64(size, measured_size(c));
             CHECK(memcmp(ptr, bytes + component_info(c).offset, size) == 0);
@@ -51,7 +52,7 @@ static void not_borrowed(void)
         CHECK(strstr(zt_last_error(), rows[i].object) != NULL);
         zt_close(file);
     }
-    /* Bytes have no order. */
+    /* Bytes do not have an order. */
     {
         zt_file *file = open_data("v0.1/rs-0.1.0-big-endian.zt");
         const void *ptr = NULL;
@@ -61,14 +62,14 @@ static void not_borrowed(void)
     }
 }
 
-/* One component, every way, compared with `want`. */
+/* One component, read in every way, compared with `want`. */
 static void every_reader(const zt_component *c, const unsigned char *want, size_t size, uint32_t seed)
 {
     unsigned char *out_bytes = (unsigned char *)malloc(size + 80);
     zt_buffer *buffer = NULL;
     size_t i;
     REQUIRE(out_bytes != NULL);
-    for (i = 0; i < 4; i++) { /* of any alignment */
+    for (i = 0; i < 4; i++) { /* unaligned */
         memset(out_bytes, 0xa5, size + 80);
         CHECK_STATUS(zt_component_read(c, out_bytes + i, size), ZT_OK);
         CHECK(memcmp(out_bytes + i, want, size) == 0);
@@ -76,7 +77,7 @@ static void every_reader(const zt_component *c, const unsigned char *want, size_
     }
     memset(out_bytes, 0xa5, size + 80);
     CHECK_STATUS(zt_component_read(c, out_bytes, size + 70), ZT_OK);
-    CHECK(out_bytes[size] == 0xa5 && out_bytes[size + 69] == 0xa5); /* what is over is left alone */
+    CHECK(out_bytes[size] == 0xa5 && out_bytes[size + 69] == 0xa5); /* bytes after it are unchanged */
     if (size) {
         CHECK_STATUS(zt_component_read(c, out_bytes, size - 1), ZT_ERROR_BUFFER_SIZE);
         CHECK_STATUS(zt_component_read(c, out_bytes, 0), ZT_ERROR_BUFFER_SIZE);
@@ -128,7 +129,7 @@ static void every_reader_of_all(void)
                 for (k = 0; k < zt_component_count(object); k++) {
                     const zt_component *c = zt_component_at(object, k);
                     size_t size;
-                    unsigned char *want = read_component(c, &size); /* held against SHA-256 in component.c */
+                    unsigned char *want = read_component(c, &size); /* compared with SHA-256 in component.c */
                     every_reader(c, want, size, (uint32_t)(o + 1));
                     free(want);
                 }
@@ -203,7 +204,7 @@ static void damaged(void)
     }
 }
 
-/* Advice that is not to be had is ZT_ERROR_UNSUPPORTED; of a mapping of no bytes, nothing is to do. */
+/* Unsupported advice is ZT_ERROR_UNSUPPORTED. For a mapping of 0 bytes every advice succeeds. */
 static zt_status wanted(const zt_component *c, zt_advice advice, zt_mode mode)
 {
     const int nothing = mode != ZT_MODE_READ && component_info(c).stored_size == 0;
@@ -219,7 +220,7 @@ static void advise(const zt_component *c, zt_mode mode)
         CHECK_STATUS(zt_component_advise(c, all[i]), wanted(c, all[i], mode));
 }
 
-/* What was let go is read anew. */
+/* Released pages are read again. */
 static void advice(void)
 {
     static const char *const names[] = {"v1.2/rs-1.2.3-1m.zt", "valid-odd/empty-anywhere.zt"};
@@ -275,7 +276,8 @@ static void whole_files(void)
                 CHECK(borrowed == (const unsigned char *)ptr + component_info(c).offset);
             }
         }
-        if (modes[i] == ZT_MODE_PRIVATE && borrowed != NULL) { /* written to: only what is borrowed shows it */
+        /* written to: only borrowed bytes show the change */
+        if (modes[i] == ZT_MODE_PRIVATE && borrowed != NULL) {
             unsigned char *here = (unsigned char *)(uintptr_t)borrowed, first = *here, got[1];
             *here ^= 0xff;
             CHECK_STATUS(zt_component_read_range(c, 0, got, 1), ZT_OK);

@@ -1,4 +1,4 @@
-/* zt_component_load with options, and the functions of the caller's that give memory to what is handed out. */
+/* zt_component_load with options, and the caller's allocator for returned memory. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -8,7 +8,7 @@
 #include "writing.h"
 #include "ztensor_dlpack.h"
 
-/* The first of a DLManagedTensorVersioned, as the specification of DLPack lays it out. */
+/* The start of a DLManagedTensorVersioned in DLPack's specification. */
 struct DLManagedTensorVersioned {
     struct { uint32_t major, minor; } version;
     void *manager;
@@ -58,7 +58,7 @@ static void *heap_allocate(void *context, size_t size, size_t alignment)
     heap *h = (heap *)context;
     unsigned char *block, *memory;
     size_t refused;
-    pthread_mutex_lock(&h->lock); /* a deadlock if this were called under a lock that zt_close takes, too */
+    pthread_mutex_lock(&h->lock); /* deadlocks if called under a lock that zt_close takes */
     refused = ++h->calls == h->fail_at;
     h->held += refused ? 0 : size;
     pthread_mutex_unlock(&h->lock);
@@ -68,7 +68,7 @@ static void *heap_allocate(void *context, size_t size, size_t alignment)
     memory = block + sizeof(void *);
     memory += alignment - (uintptr_t)memory % alignment + h->shift;
     memcpy(memory - sizeof(void *) - h->shift, &block, sizeof block);
-    memset(memory, 0xa5, size); /* need not be zero */
+    memset(memory, 0xa5, size); /* does not need to be zero */
     return memory;
 }
 
@@ -97,11 +97,12 @@ static zt_file *open_with(heap *h, const char *name, zt_mode mode)
     o.allocator = &a;
     o.mode = mode;
     CHECK_STATUS(zt_open(name, &o, &file), ZT_OK);
-    memset(&a, 0xff, sizeof a); /* it was copied */
+    memset(&a, 0xff, sizeof a); /* the library copied it */
     return file;
 }
 
-/* Buffers, views and DLPack tensors are the allocator's; what is lent needs none. Each outlives the caller's zt_close. */
+/* Buffers, views and DLPack tensors use the allocator; borrowed bytes do not. They stay valid after the
+ * caller's zt_close. */
 static void memory(void)
 {
     heap h = {0, 0, 0, 0, PTHREAD_MUTEX_INITIALIZER};
@@ -128,7 +129,8 @@ static void memory(void)
     CHECK(h.held == 0 && h.calls == 3);
 }
 
-/* The allocator gives NULL at each of its calls in turn: out of memory, nothing leaks, the file stays usable. */
+/* The allocator returns NULL at each call in turn: the status is out of memory, nothing leaks, and the file
+ * is still usable. */
 static void no_memory(void)
 {
     size_t n;
@@ -213,12 +215,12 @@ static void load(zt_file *file, const char *name, uint32_t verify, uint64_t stop
         CHECK(w.calls > 1 && w.last == whole && w.total == whole && w.done == 1 && w.status == ZT_OK);
         CHECK(memcmp(zt_buffer_data(buffer), data, (size_t)whole) == 0);
     } else if (want == ZT_ERROR_CANCELLED) {
-        CHECK(w.calls >= stop_at); /* another thread may be about to tell */
+        CHECK(w.calls >= stop_at); /* another thread may be about to report */
     }
     zt_buffer_free(buffer);
 }
 
-/* Read or borrowed: progress is told, stops it, and the digest is checked. */
+/* In both modes, progress is reported and can stop the call, and the digest is checked. */
 static void loading(void)
 {
     static const zt_mode modes[] = {ZT_MODE_MAP, ZT_MODE_READ};
@@ -237,7 +239,7 @@ static void loading(void)
         load(file, "zstd", 1, 0, ZT_OK);
         load(file, "zstd", 1, 1, ZT_ERROR_CANCELLED);
         load(file, "zstd", 1, 2, ZT_ERROR_CANCELLED);
-        if (o.mode == ZT_MODE_MAP || reports_what_is_cached(path)) { /* by several threads */
+        if (o.mode == ZT_MODE_MAP || reports_what_is_cached(path)) { /* on several threads */
             load(file, "zstd", 0, 0, ZT_OK);
             load(file, "zstd", 0, 2, ZT_ERROR_CANCELLED);
         }

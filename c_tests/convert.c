@@ -1,9 +1,9 @@
-/* zt_object_read_as: every dtype as every other, against arithmetic written apart from the library. */
+/* zt_object_read_as: every dtype as every other, compared with arithmetic that does not use the library. */
 #include <math.h>
 
 #include "support.h"
 
-/* What an element says: an integer exactly, or a real number. */
+/* The value of an element: an exact integer, or a real number. */
 typedef struct number { int is_real, negative; uint64_t magnitude; double real; } number;
 
 static number of_real(double x)
@@ -40,7 +40,8 @@ static double small_float(unsigned bits, int e, int m)
                     : sign * ldexp((double)fraction, 1 - bias - m);
 }
 
-/* The 8-bit kinds: fn has no infinity and one NaN of either sign, fnuz has bias + 1 and one NaN in place of -0. */
+/* 8-bit floats: fn has no infinity and one NaN of either sign; fnuz has bias + 1 and one NaN in place of
+ * -0. */
 static double float8(unsigned bits, zt_type type)
 {
     switch (type) {
@@ -87,7 +88,8 @@ static number element(zt_dtype dtype, zt_type type, const void *at)
     }
 }
 
-/* To `digits` binary digits, none below 2^lowest; past `most` is infinity. Ties to even, as the default mode rounds. */
+/* Rounds to `digits` binary digits, none below 2^lowest, ties to even. Results above `most` become
+ * infinite. */
 static double rounded(double x, int digits, int lowest, double most)
 {
     int e, place;
@@ -124,7 +126,7 @@ static number to_real(number n, int digits, int lowest, double most)
     return of_real(rounded_int(n, digits, most));
 }
 
-/* To an integer between -below and above. */
+/* Rounds to an integer from -below to above. */
 static number to_int(number n, uint64_t below, uint64_t above)
 {
     if (n.is_real) {
@@ -172,7 +174,7 @@ static int same(number a, number b)
     return isnan(a.real) ? isnan(b.real) : a.real == b.real && !signbit(a.real) == !signbit(b.real);
 }
 
-/* Whether a number has no value in an integer type, or is finite and becomes infinite. */
+/* Whether an integer type has no value for a number, or a finite number becomes infinite. */
 static int is_lost(number n, zt_dtype to)
 {
     number want = converted(n, to);
@@ -185,7 +187,7 @@ static int is_lost(number n, zt_dtype to)
     return n.magnitude != want.magnitude;
 }
 
-/* `count` elements at `data` (pairs count as two), written to a file and read as each dtype. */
+/* Writes `count` elements of `data` (pairs count as two) to a file, and reads them as each dtype. */
 static void every_conversion(zt_dtype dtype, zt_type type, const void *data, size_t count, zt_encoding encoding)
 {
     const char *path = scratch_path("convert.zt");
@@ -279,7 +281,7 @@ static void long_elements(void)
         1.8446744073709552e19, 3.38953138925153547e38, 3.3961775292304957e38, 3.4028234663852886e38, 3.4028235677973366e38,
         1e39, 1e300, -1e300, 1.1754943508222875e-38, 1e-45, 1.4012984643248171e-45, 7.0064923216240854e-46, 9.2e-41,
         4.5918e-41, 5.9604644775390625e-08, 2.9802322387695312e-08, 2.98023223876953163e-08, 6.0975551605224609e-05, 5e-324,
-        1.00048828125, 1.0004882812509095, /* halfway between two f16, and a little above: rounded once */
+        1.00048828125, 1.0004882812509095, /* halfway between two f16, and slightly above: rounded once */
         1.00390625, 1.0039062509313226, (double)INFINITY, -(double)INFINITY, (double)NAN, -3.7};
     static const int64_t ints[] = {0, 1, -1, 127, 128, -128, -129, 255, 256, 2049, 2050, 2051, 32767, 32768, 65519, 65520, -65520,
         16777215, 16777217, 16777219, INT32_MAX, INT64_C(2147483648), INT32_MIN, INT64_C(4294967295), INT64_C(4294967296),
@@ -325,7 +327,7 @@ static void files_of_others(void)
     file = open_data("v1.2/py-1.2.3-shapes.zt");
     CHECK_STATUS(zt_object_read_as(zt_object_find(file, "s2"), ZT_DTYPE_F64, NULL, 0, NULL), ZT_OK);
     zt_close(file);
-    file = open_data("invalid/csr-values-odd-bytes.zt"); /* 11 bytes of f32 are not a whole number of elements */
+    file = open_data("invalid/csr-values-odd-bytes.zt"); /* 11 bytes are not a multiple of the f32 size */
     INIT(request);
     request.component = component_of(file, "s", "values"), request.length = ZT_WHOLE;
     request.convert = ZT_DTYPE_F64, request.dst = as, request.dst_size = sizeof as;

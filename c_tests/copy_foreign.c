@@ -1,4 +1,4 @@
-/* Objects of other containers copied into a .zt file: as they are stored, compressed, as floats of another dtype. */
+/* Copies objects of other containers to a .zt file: unchanged, compressed, and as floats of another dtype. */
 #include "support.h"
 
 static const char *path;

@@ -1,4 +1,4 @@
-/* Files of zTensor 2 that are copies: from zTensor 1.2 and back, from safetensors, and in the form that is canonical. */
+/* Copies to zTensor 2: from zTensor 1.2 and back, from safetensors, and in canonical form. */
 #include "ztensor_2.h"
 
 static int by_name(const void *a, const void *b)
@@ -24,7 +24,7 @@ static void copy_all(const zt_file *from, zt_writer *w, zt_encoding encoding)
     finish(w);
 }
 
-/* The same values in a file of zTensor 2, with digests that it has; and back. */
+/* The same values in a file of zTensor 2, with its digests; and back. */
 static void copied(const char *name, zt_encoding encoding)
 {
     zt_file *from = open_data(name), *to;
@@ -58,7 +58,7 @@ static void copied(const char *name, zt_encoding encoding)
     zt_close(to);
 }
 
-/* Three objects, two of the same bytes, by a call each. */
+/* Three objects, two with the same bytes, one call for each. */
 static void write_canonical(zt_writer *w)
 {
     CHECK_STATUS(bytes(w, "a", lines, SIZE), ZT_OK);
@@ -132,7 +132,7 @@ static void what_canonical_form_has_not(void)
     w = create(path, canonical());
     write_canonical(w);
     finish(w);
-    CHECK(file_is(path, wanted, size)); /* as if nothing had been asked that was refused */
+    CHECK(file_is(path, wanted, size)); /* as if the rejected calls had not been made */
     free(wanted);
     w = create(other, canonical());
     CHECK_STATUS(streamed(w, "a", lines, ZT_ENCODING_DEFAULT), ZT_OK);

@@ -1,6 +1,6 @@
 /*
- * Every file of the corpus, good and bad: opened, all of it read in every way, verified. Nothing may crash, and what is
- * refused has a message. Which status each file has to have is tested in Rust.
+ * Every file of the corpus, valid and invalid: opens it, reads all of it in every way, verifies it. Nothing
+ * may crash, and each error has a message. The Rust tests check the status of each file.
  */
 #include "support.h"
 
@@ -8,7 +8,7 @@ static unsigned long files, opened, refused, components_read, components_refused
 static unsigned char *bytes_read;
 #define LARGEST_READ (4u << 20)
 
-/* A call that failed has a status with a name, and one line of message that names the file. */
+/* A failed call has a status with a name, and a message of one line that names the file. */
 static int reported(zt_status status, const char *name)
 {
     if (status == ZT_OK)
@@ -81,7 +81,7 @@ static void in_mode(const char *path, const char *name, zt_mode mode, int good)
     size_t o, k, needed = 0;
     INIT(options);
     options.mode = mode;
-    options.max_decoded_size = LARGEST_READ; /* the bombs are not to make this slow */
+    options.max_decoded_size = LARGEST_READ; /* so that decompression bombs do not make this slow */
     files++;
     if (!reported(zt_open(path, &options, &file), name)) {
         CHECK(file == NULL);
@@ -101,7 +101,7 @@ static void in_mode(const char *path, const char *name, zt_mode mode, int good)
             read_all(file, zt_component_at(object, k), name);
         views(file, object, name);
         if (o > 20)
-            break; /* the files of a thousand objects have no other kinds */
+            break; /* files with a thousand objects all have the same kind */
     }
     if (reported(zt_verify(file, NULL, NULL), name))
         verified++;

@@ -1,9 +1,9 @@
-/* Damaged bytes are not copied under a new digest; what no digest covers is counted. */
+/* Damaged bytes are not copied under a new digest. Bytes without a digest are counted. */
 #include "support.h"
 
 static const char *path, *copy;
 
-/* An npz file with a bit of its data flipped. */
+/* An npz file with a flipped bit in its data. */
 static zt_file *damaged_npz(void)
 {
     size_t size;
@@ -30,7 +30,7 @@ static void copies(zt_spec version)
     CHECK_STATUS(zt_write_create(copy, &options, &writer), ZT_OK);
     CHECK_STATUS(zt_write_copy(writer, object, NULL), ZT_ERROR_CORRUPT);
     CHECK_STATUS(copy_as(writer, object, NULL, ZT_ENCODING_ZSTD, ZT_DIGEST_SHA256, ZT_DTYPE_OTHER), ZT_ERROR_CORRUPT);
-    /* The writer is as it was. */
+    /* The writer is unchanged. */
     CHECK_STATUS(zt_write_copy(writer, zt_object_at(from, 1), NULL), ZT_OK);
     CHECK_STATUS(zt_write_finish(writer, &summary), ZT_OK);
     CHECK(summary.damaged == 0 && summary.objects == 1);

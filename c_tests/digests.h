@@ -1,4 +1,4 @@
-/* SHA-256 (FIPS 180-4) and CRC-32C of bytes in memory, written apart from the library to check it. */
+/* SHA-256 (FIPS 180-4) and CRC-32C of bytes in memory, written without the library to check it. */
 #ifndef DIGESTS_H
 #define DIGESTS_H
 

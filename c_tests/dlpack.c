@@ -1,4 +1,4 @@
-/* DLPack: what is handed out, what is taken, and tensors that lie. The structs as dlpack.h 1.1 has them. */
+/* DLPack: tensors that are exported, imported, and invalid ones. The structs are those of dlpack.h 1.1. */
 #include "writing.h"
 #include "ztensor_dlpack.h"
 
@@ -57,7 +57,7 @@ static managed tensor(void *data, int64_t *shape, int64_t *strides, int32_t ndim
     return t;
 }
 
-/* Every type, written from DLPack and handed out again, mapped and decoded, after the file was closed. */
+/* Every type, written from DLPack and exported again, mapped and decoded, after the file was closed. */
 static void round_trip(zt_encoding encoding)
 {
     const char *path = scratch_path("dlpack.zt");
@@ -101,13 +101,13 @@ static void round_trip(zt_encoding encoding)
         CHECK(t->shape[0] == 2 && t->shape[1] == 3 && t->strides[0] == 3 && t->strides[1] == 1);
         CHECK((uintptr_t)t->data % 64 == 0 && memcmp(t->data, data, 6u * types[i].bits / 8) == 0);
         if (encoding != ZT_ENCODING_RAW)
-            memset(t->data, 7, 6u * types[i].bits / 8); /* a copy may be written to */
+            memset(t->data, 7, 6u * types[i].bits / 8); /* a copy is writable */
         got[i]->deleter(got[i]);
     }
     remove(path);
 }
 
-/* Types that the specs do not have are handed out as they lie in the file, and not taken. */
+/* Types that the specs do not have are exported as stored, and cannot be imported. */
 static void handed_out_only(void)
 {
     static const struct { zt_dtype dtype; zt_type type; size_t size; uint8_t code, bits; } rows[] = {
@@ -159,12 +159,12 @@ static void strides_and_shapes(void)
     t = tensor(numbers, four, none, 2, 0, 32);
     t.dl_tensor.byte_offset = 8;
     CHECK_STATUS(zt_write_dlpack(w, "repeated", 0, &t), ZT_OK);
-    t = tensor(numbers, one, odd, 3, 0, 32); /* strides of dimensions of 1 do not matter */
+    t = tensor(numbers, one, odd, 3, 0, 32); /* strides of dimensions of 1 are ignored */
     CHECK_STATUS(zt_write_dlpack(w, "ones", 0, &t), ZT_OK);
     t = tensor(NULL, empty, NULL, 2, 2, 32);
     CHECK_STATUS(zt_write_dlpack(w, "empty", 0, &t), ZT_OK);
     t = tensor(numbers, NULL, NULL, 0, 0, 32);
-    t.dl_tensor.device.device_type = 3; /* pinned */
+    t.dl_tensor.device.device_type = 3; /* pinned memory */
     CHECK_STATUS(zt_write_dlpack(w, "scalar", 0, &t), ZT_OK);
     REQUIRE(CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK));
     file = open_path(path);
@@ -199,7 +199,7 @@ static void refused(void)
     t.version.major = 2;
     CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), ZT_ERROR_UNSUPPORTED);
     t = tensor(numbers, shape, NULL, 2, 0, 32);
-    t.dl_tensor.device.device_type = 2; /* a GPU's memory */
+    t.dl_tensor.device.device_type = 2; /* memory of a GPU */
     CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), ZT_ERROR_UNSUPPORTED);
     t = tensor(numbers, shape, NULL, 2, 0, 32);
     t.dl_tensor.dtype.lanes = 4;
@@ -222,7 +222,7 @@ static void refused(void)
     CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
     t = tensor(numbers, shape, far, 2, 0, 32);
     CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
-    t = tensor(numbers, many, zero, 2, 0, 32); /* 4 EiB of one number over and over */
+    t = tensor(numbers, many, zero, 2, 0, 32); /* 4 EiB that repeat one number */
     CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), sizeof(size_t) < 8 ? ZT_ERROR_INVALID_ARGUMENT : ZT_ERROR_OUT_OF_MEMORY);
     CHECK_STATUS(zt_object_to_dlpack(zt_object_at(file, 0), &out), ZT_ERROR_UNSUPPORTED);
     CHECK(out == NULL);

@@ -1,4 +1,5 @@
-/* Two units include the header, twice each, and are linked: nothing in it is defined, all of it agrees. */
+/* Two units include the header, twice each, and are linked. The header must not define anything, and its
+ * declarations must agree. */
 #include "ztensor_advanced.h"
 #include "ztensor_advanced.h"
 

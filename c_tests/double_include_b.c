@@ -1,4 +1,4 @@
-/* The other unit of double_include_a.c. */
+/* The second unit of double_include_a.c. */
 #include "ztensor_advanced.h"
 #include "ztensor_advanced.h"
 

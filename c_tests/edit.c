@@ -1,4 +1,4 @@
-/* Chapter "writer": changes of the objects that a file has. */
+/* Chapter "writer": edits of the objects in a file. */
 #include "attributes.h"
 #include "writing.h"
 
@@ -61,7 +61,7 @@ static void edited(void)
     int64_t n = 0;
     put_file();
     w = append();
-    CHECK_STATUS(rename_to(w, "a", "t"), ZT_OK); /* a and b exchange their names */
+    CHECK_STATUS(rename_to(w, "a", "t"), ZT_OK); /* a and b swap names */
     CHECK_STATUS(rename_to(w, "b", "a"), ZT_OK);
     CHECK_STATUS(rename_to(w, "t", "b"), ZT_OK);
     CHECK_STATUS(zt_write_remove(w, "cut off", 1), ZT_OK); /* "c" */
@@ -82,12 +82,12 @@ static void edited(void)
     CHECK_U64(zt_value_count(zt_object_attributes(zt_object_at(file, 0))), 2);
     CHECK(zt_value_get_i64(zt_value_find(zt_object_attributes(zt_object_at(file, 0)), "n"), &n) == ZT_OK && n == 2);
     CHECK(zt_value_get_i64(zt_value_find(zt_object_attributes(zt_object_at(file, 0)), "more"), &n) == ZT_OK && n == 3);
-    CHECK_STR(zt_object_name(zt_object_at(file, 2)), "c"); /* a replaced one stands last */
+    CHECK_STR(zt_object_name(zt_object_at(file, 2)), "c"); /* a replaced object comes last */
     CHECK_STATUS(zt_component_read(component_of(file, "c", "data"), got, sizeof got), ZT_OK);
     CHECK(memcmp(got, others, sizeof got) == 0);
     CHECK_STATUS(zt_component_read(component_of(file, "b", "data"), got, sizeof got), ZT_OK);
     CHECK(memcmp(got, values, sizeof got) == 0);
-    INIT(report); /* what is left of the old "c": the bytes of 1, 2, 3 and 4 that are not zero */
+    INIT(report); /* bytes of the old "c": those of 1, 2, 3 and 4 that are not zero */
     CHECK_STATUS(zt_verify(file, NULL, &report), ZT_OK);
     CHECK_U64(report.padding_nonzero, 7);
     zt_close(file);
@@ -130,7 +130,7 @@ static void refused(void)
     zt_write_abort(w);
     CHECK(file_is(path, before, size));
     free(before);
-    /* A new file has nothing to edit. */
+    /* A new file cannot be edited. */
     CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     CHECK_STATUS(zt_write_remove(w, "a", 0), ZT_ERROR_NOT_FOUND);
     zt_write_abort(w);

@@ -1,4 +1,4 @@
-/* The files that the scenes of entry_points.h read and write. */
+/* Files that the scenes of entry_points.h read and write. */
 #ifndef ENTRY_FILES_H
 #define ENTRY_FILES_H
 
@@ -19,14 +19,14 @@ enum { ENTRY_BIG = 300000, ENTRY_FEW = 5000, ENTRY_BUFFER_SIZE = 1 << 20 };
 
 static char entry_folder[4000];
 static char entry_good[4096];    /* a file to read */
-static char entry_damaged[4096]; /* the same, with one byte of "plain" changed */
+static char entry_damaged[4096]; /* the same file with one changed byte of "plain" */
 static char entry_cut[4096];     /* its first half */
-static char entry_old[4096];     /* what the target is before each scene */
-static char entry_torn[4096];    /* an append to it that was cut off */
-static char entry_target[4096];  /* what is written to */
-static char entry_long[4096];    /* a path of more than 384 bytes, of no file */
+static char entry_old[4096];     /* the target before each scene */
+static char entry_torn[4096];    /* the target with a truncated append */
+static char entry_target[4096];  /* the file that scenes write */
+static char entry_long[4096];    /* a path of more than 384 bytes without a file */
 static unsigned char entry_data[ENTRY_BIG], entry_buffer[ENTRY_BUFFER_SIZE];
-static unsigned char *entry_bytes; /* of entry_good */
+static unsigned char *entry_bytes; /* contents of entry_good */
 static size_t entry_size;
 
 static zt_status entry_tensors(zt_writer *w)

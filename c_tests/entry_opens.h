@@ -1,4 +1,4 @@
-/* Scenes of entry_points.h that open files and models, and read what they open. */
+/* Scenes of entry_points.h that open files and models, and read them. */
 #ifndef ENTRY_OPENS_H
 #define ENTRY_OPENS_H
 
@@ -85,7 +85,7 @@ static zt_status open_without_a_part(void)
     return entry_model(data_path("foreign/invalid/amber-set-hf-missing-shard"), 1);
 }
 
-/* Each shard is opened where its bytes are first asked for. */
+/* A shard is opened at the first read of its bytes. */
 static zt_status read_shards(void)
 {
     zt_file *file = NULL;
@@ -135,7 +135,7 @@ end:
     return status;
 }
 
-static int entry_source_calls; /* until the source fails */
+static int entry_source_calls; /* before the source fails */
 
 static zt_status entry_source_size(void *context, uint64_t *size)
 {
@@ -166,7 +166,7 @@ end:
     return status;
 }
 
-/* A model of three parts, by name; and one that is not there. */
+/* A model of three parts, by name, and one that does not exist. */
 static zt_status entry_store_open(void *context, const char *name, zt_source *source)
 {
     (void)context;
@@ -206,7 +206,7 @@ static zt_status read_source(void) { return entry_source(1 << 30); }
 static zt_status source_that_fails(void) { return entry_source(1); }
 static zt_status source_that_fails_later(void) { return entry_source(4); }
 
-/* Whether a file opens; with all that is checked then. */
+/* Opens a file, with all checks on. */
 static zt_status entry_open(const char *path)
 {
     zt_open_options options;

@@ -1,6 +1,6 @@
-/* Every function of the headers, called as an application calls it, in scenes that work and in scenes that fail; for the
- * tests of what all of them promise (memory, stack). A scene needs nothing but the files that entry_files() makes, and
- * returns the status that it ended with. tests/repository/header holds all entry_*.h against the headers. */
+/* Calls every function of the headers as an application does, in scenes that succeed and in scenes that fail.
+ * Used by tests of general guarantees (memory, stack). A scene only needs the files that entry_files() makes,
+ * and returns its final status. tests/repository/header compares all entry_*.h with the headers. */
 #ifndef ENTRY_POINTS_H
 #define ENTRY_POINTS_H
 
@@ -31,7 +31,7 @@ end:
 static const struct entry_scene {
     const char *name;
     zt_status (*run)(void);
-    zt_status status; /* what it ends with */
+    zt_status status; /* its final status */
 } entry_scenes[] = {
 #define SCENE(name, status) {#name, name, status}
     SCENE(names_of_numbers, ZT_ERROR_NOT_FOUND), SCENE(open_missing, ZT_ERROR_NO_FILE), SCENE(open_a_folder, ZT_ERROR_IO),
@@ -59,7 +59,7 @@ static const struct entry_scene {
 #undef SCENE
 };
 
-/* Puts the target to what it is before a scene. */
+/* Restores the target before a scene. */
 static inline void entry_reset(void)
 {
     size_t size;
@@ -68,7 +68,7 @@ static inline void entry_reset(void)
     free(bytes);
 }
 
-/* Where all is, of what process ever makes it. */
+/* Sets the paths, in any process. */
 static inline void entry_begin(const char *name)
 {
     size_t i;
@@ -81,13 +81,13 @@ static inline void entry_begin(const char *name)
     snprintf(entry_torn, sizeof entry_torn, "%s/torn.zt", entry_folder);
     snprintf(entry_target, sizeof entry_target, "%s/target.zt", entry_folder);
     snprintf(entry_long, sizeof entry_long, "%.3000s/missing/%0500d.zt", entry_folder, 0);
-    entry_long[strlen(entry_folder) + 9 + 200] = '/'; /* no name of a file has 500 bytes */
+    entry_long[strlen(entry_folder) + 9 + 200] = '/'; /* a file name cannot have 500 bytes */
     entry_long[strlen(entry_folder) + 9 + 400] = '/';
     for (i = 0; i < ENTRY_BIG; i++)
         entry_data[i] = (unsigned char)((i * i) >> 11 & 1);
 }
 
-/* Makes the files, with the library. */
+/* Makes the files with the library. */
 static inline void entry_files(void)
 {
     unsigned char *now;

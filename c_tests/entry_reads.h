@@ -1,10 +1,10 @@
-/* All that reads an open file, for the scenes of entry_points.h. */
+/* All calls that read an open file, for the scenes of entry_points.h. */
 #ifndef ENTRY_READS_H
 #define ENTRY_READS_H
 
 #include "entry_files.h"
 
-/* An attribute and all that is in it; few enough for an application to recurse over. */
+/* Reads an attribute and everything in it. It nests so little that an application may recurse. */
 static zt_status entry_value(const zt_value *value)
 {
     zt_status status = ZT_OK;
@@ -160,7 +160,8 @@ end:
     return status;
 }
 
-/* A cache of three slots: the calling thread reads what is asked for, and a thread of the cache what is prefetched. */
+/* A cache of three slots. The calling thread reads what it gets, and a thread of the cache reads
+ * prefetches. */
 static zt_status entry_cache(const zt_file *file)
 {
     zt_cache_options how;
@@ -190,7 +191,7 @@ end:
     return status;
 }
 
-/* The same by a load, half of it through a ring; of a failure, or at the end, it is what zt_load_finish returns. */
+/* The same with a load, half of it through a ring. Returns the result of zt_load_finish. */
 static zt_status entry_load(const zt_file *file, uint32_t threads)
 {
     zt_load_options how;
@@ -223,7 +224,7 @@ end:
     return status != ZT_OK ? status : (zt_status)i;
 }
 
-/* All that reads. */
+/* Makes all calls that read. */
 static zt_status entry_read(const zt_file *file)
 {
     zt_verify_options what;
@@ -248,7 +249,7 @@ static zt_status entry_read(const zt_file *file)
             TRY(zt_component_read(c, entry_buffer, (size_t)bytes));
             TRY(zt_component_read_range(c, bytes / 3, entry_buffer, (size_t)bytes / 3));
             TRY(verify_component(file, c));
-            (void)zt_component_advise(c, ZT_ADVICE_WILLNEED); /* unsupported but for files */
+            (void)zt_component_advise(c, ZT_ADVICE_WILLNEED); /* only files support it */
             TRY(zt_component_load(c, NULL, &buffer));
             status = zt_buffer_data(buffer) && zt_buffer_size(buffer) == bytes ? ZT_OK : ZT_ERROR_INTERNAL;
             zt_buffer_free(buffer);

@@ -70,7 +70,7 @@ static zt_status entry_sink(int bytes)
 static zt_status sink_tensors(void) { return entry_sink(1 << 30); }
 static zt_status sink_that_fails(void) { return entry_sink(10000); }
 
-/* Attributes as deep as they may be: written, read, shown, copied, taken over by an append. */
+/* Attributes with the maximum depth: written, read, printed, copied, kept by an append. */
 static zt_status nest_attributes(void)
 {
     enum { DEPTH = 64 };
@@ -106,7 +106,7 @@ end:
     return status;
 }
 
-/* What a writer refuses; its file is given up. */
+/* Calls that a writer rejects; the writer is aborted. */
 static zt_status write_what_is_refused(void)
 {
     const uint64_t few = 4;
@@ -181,8 +181,8 @@ static zt_status repair_good(void) { return repair_path(entry_target, 0); }
 static zt_status repair_nothing(void) { return repair_path(entry_long, 0); }
 static zt_status repair_a_cut_file(void) { return repair_path(entry_cut, 0); }
 
-/* A DLPack tensor ends by its own deleter, which stands where the struct has it. */
-/* A tensor without a version, as DLPack has it. */
+/* Calls a DLPack tensor's deleter at its position in the struct. */
+/* A tensor without a version. */
 struct entry_dlpack {
     void *data;
     int32_t device[2], ndim;
@@ -211,10 +211,10 @@ static zt_status share_dlpack(void)
     TRY(zt_write_create(entry_target, NULL, &w));
     TRY(zt_object_to_dlpack(zt_object_find(file, "plain"), &tensor));
     status = zt_write_dlpack(w, "a", 0, tensor);
-    entry_delete_dlpack(tensor, 8 + sizeof(void *)); /* behind the version and the context */
+    entry_delete_dlpack(tensor, 8 + sizeof(void *)); /* after the version and the context */
     TRY(status);
     TRY(zt_component_to_dlpack(zt_component_find(zt_object_find(file, "batch 1"), "data"), &tensor));
-    entry_delete_dlpack(tensor, 8 + sizeof(void *)); /* behind the version and the context */
+    entry_delete_dlpack(tensor, 8 + sizeof(void *)); /* after the version and the context */
     TRY(zt_object_to_dlpack_unversioned(zt_object_find(file, "floats"), &plain));
     status = zt_write_dlpack_unversioned(w, "b", 0, plain);
     entry_delete_dlpack(plain, offsetof(struct entry_dlpack, deleter));

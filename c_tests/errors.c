@@ -1,4 +1,5 @@
-/* What a failure says beside its status: the message, the system's number, the rule, the message of a request. */
+/* Error details beside the status: the message, the system's number, the rule, and the message of a
+ * request. */
 #include <errno.h>
 
 #include "support.h"
@@ -19,7 +20,7 @@ static void numbers_of_the_system(void)
     CHECK_STATUS(zt_open_fd(9999, 0, 0, NULL, &file), ZT_ERROR_IO);
     CHECK(zt_last_os_error() == EBADF);
     file = open_data("v1.2/py-1.2.3-empty.zt");
-    CHECK(zt_last_os_error() == EBADF); /* success leaves it */
+    CHECK(zt_last_os_error() == EBADF); /* success does not change it */
     CHECK_STATUS(zt_open(NULL, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(zt_last_os_error() == 0);
     zt_close(file);
@@ -49,7 +50,7 @@ static void on_done(void *context, uint64_t tag, zt_status status, const char *m
     snprintf(seen_message, sizeof seen_message, "%s", message);
 }
 
-/* A request that fails on a thread of the library's has its message with it. */
+/* A request that fails on a thread of the library reports its message. */
 static void messages_of_requests(void)
 {
     zt_file *file = open_data("v1.2/py-1.2.3-all-dtypes.zt");
@@ -97,7 +98,7 @@ static void a_request_that_is_cut(void)
 
 int main(void)
 {
-    numbers_of_the_system(); /* first: nothing has failed yet */
+    numbers_of_the_system(); /* first, because nothing has failed yet */
     names_of_rules();
     messages_of_requests();
     a_request_that_is_cut();

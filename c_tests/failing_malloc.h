@@ -1,5 +1,6 @@
-/* The functions that give memory, in the place of the C library's and for the library under test, too: the allocation that
- * comes when `left` is 1 fails, and with `persistent` all after it, while `armed`. What is not freed is counted in `live`. */
+/* Replaces the allocation functions of the C library, also for the library under test. While `armed`, the
+ * allocation at which `left` is 1 fails; with `persistent`, all later ones fail too. `live` counts
+ * allocations that are not freed. */
 #ifndef ZTENSOR_TEST_FAILING_MALLOC_H
 #define ZTENSOR_TEST_FAILING_MALLOC_H
 
@@ -21,7 +22,7 @@ void *__libc_realloc(void *, size_t);
 void *__libc_memalign(size_t, size_t);
 void __libc_free(void *);
 
-/* Counted by several threads: the compiler's atomics, which both C99 and C++17 have. */
+/* Several threads count: uses the compiler's atomics, which work in C99 and C++17. */
 static int armed, persistent;
 static long left, live, refused;
 
@@ -83,9 +84,9 @@ void free(void *memory) NOTHROW
     __libc_free(memory);
 }
 
-/* Elsewhere the system call has another form. */
+/* On other systems the system call has a different form. */
 #if defined(__x86_64__) || defined(__aarch64__)
-/* Mappings without a file are memory, too; a file that cannot be mapped is another matter, and fails, too. */
+/* Mappings without a file are memory, too. Mappings of files fail in the same way. */
 static void *map(void *at, size_t size, int protection, int flags, int fd, off64_t offset)
 {
     if (refuse())
@@ -93,7 +94,7 @@ static void *map(void *at, size_t size, int protection, int flags, int fd, off64
     return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
 }
 
-#if !defined(_FILE_OFFSET_BITS) || _FILE_OFFSET_BITS != 64 /* else it is mmap64 by another name */
+#if !defined(_FILE_OFFSET_BITS) || _FILE_OFFSET_BITS != 64 /* otherwise it is another name for mmap64 */
 void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) NOTHROW
 {
     return map(at, size, protection, flags, fd, offset);

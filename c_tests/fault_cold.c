@@ -1,6 +1,6 @@
-/* Every allocation fails in turn, once alone and once with all that follow, in a process that has not called the library
- * before: what it does once and for all, and each thread's own memory, may be what is missing. Also where the call fails
- * anyway, and says so without memory. The process lives, prints nothing, and the status is the usual one or
+/* Fails each allocation in turn, alone or with all later ones, in a process that has not called the library
+ * before. So one-time and per-thread allocations fail, too, also in calls that fail anyway and must report it
+ * without memory. The process must not crash or print. The status is the usual one or
  * ZT_ERROR_OUT_OF_MEMORY. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -12,7 +12,7 @@
 #include "failing_malloc.h"
 
 enum { HIT = 64, BAD = 128 };
-static FILE *printed; /* what a child prints goes there */
+static FILE *printed; /* the output of a child goes there */
 
 /* In a child: the status, whether an allocation failed, and whether the message is missing. */
 static int try_one(const struct entry_scene *s, long n)
@@ -28,7 +28,7 @@ static int try_one(const struct entry_scene *s, long n)
     return (int)status | (refused ? HIT : 0) | (status != ZT_OK && strlen(message) < 10 ? BAD : 0);
 }
 
-/* 0 when it went so far that no allocation failed any more. */
+/* Returns 0 when all allocations succeed. */
 static int fails_well(const struct entry_scene *s, long n)
 {
     int how = 0, good;
@@ -66,7 +66,7 @@ static int fails_well(const struct entry_scene *s, long n)
     return !good || WEXITSTATUS(how) & HIT;
 }
 
-/* A mapping that the system has no address space for: what it says of that needs no memory either. */
+/* A mapping larger than the address space: its error does not need memory either. */
 static zt_status no_address_space(void)
 {
     struct rlimit none = {1 << 20, 1 << 20};
@@ -76,7 +76,7 @@ static zt_status no_address_space(void)
     return zt_open(entry_good, NULL, &file);
 }
 
-/* Whether there is such a limit at all: what emulates a processor may not have it. */
+/* Whether the system has such a limit: emulators may not. */
 static int limits_address_space(void)
 {
     int how = 0;
@@ -92,7 +92,8 @@ static int limits_address_space(void)
 
 int main(void)
 {
-    /* Each is a process: a sample, of which ZT_FAULT_STEP takes a part again. ZT_COLD_STEP=1 has them all, in a minute. */
+    /* Each run is a process, so only a sample of scenes runs, reduced further by ZT_FAULT_STEP.
+     * ZT_COLD_STEP=1 runs all in a minute. */
     const char *all = getenv("ZT_COLD_STEP"), *part = getenv("ZT_FAULT_STEP");
     long step = all ? atol(all) : 17 * (part && atol(part) > 0 ? atol(part) : 1), faults = 0;
     size_t i;
@@ -102,7 +103,7 @@ int main(void)
     printed = tmpfile();
     REQUIRE(printed != NULL && step > 0);
     fflush(NULL);
-    child = fork(); /* so that this process does not call the library */
+    child = fork(); /* fork, so that this process never calls the library */
     if (child == 0) {
         entry_files();
         _exit(0);
@@ -116,7 +117,7 @@ int main(void)
             of_cramped++;
         CHECK(!is_limited || (of_cramped > 3 && of_cramped < 1000));
         for (i = 0; i < COUNT(entry_scenes) && check_failures < 20; i++) {
-            /* The first ones are what differs from a process that is under way. */
+            /* The first allocations differ from those of a process that used the library before. */
             long n = 1, most = 20000;
             while (n < most && check_failures < 20 && fails_well(&entry_scenes[i], n))
                 faults++, n += n < 8 ? 1 : step;

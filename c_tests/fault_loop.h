@@ -1,5 +1,5 @@
-/* Runs a scenario again and again, with each of its calls of the system failing in turn in each way, and looks at
- * what comes of it: the status, the message, descriptors, mappings, memory, files, and the same call after it. */
+/* Runs a scenario many times. In each run one of its system calls fails, in each way. Checks the status, the
+ * message, descriptors, mappings, memory and files, and that the same call works afterwards. */
 #ifndef FAULT_LOOP_H
 #define FAULT_LOOP_H
 
@@ -15,22 +15,23 @@
 struct outcome {
     zt_status status;
     uint64_t hash;     /* of all that was read */
-    char message[512]; /* where it failed */
+    char message[512]; /* from the call that failed */
 };
 
 struct scenario {
     const char *name;
-    void (*prepare)(void);           /* puts the files there; may be NULL */
-    void (*run)(struct outcome *);   /* what fails */
-    void (*check)(const struct outcome *got, const struct outcome *undisturbed); /* of files; may be NULL */
+    void (*prepare)(void);           /* makes the files; may be NULL */
+    void (*run)(struct outcome *);   /* the calls under test */
+    /* checks files; may be NULL */
+    void (*check)(const struct outcome *got, const struct outcome *undisturbed);
     size_t files;                    /* in the folder, afterwards */
-    int must_fail;                   /* some fault is not survived: true of all but those that hide failures */
+    int must_fail;                   /* some fault must fail the call; false only if failures are hidden */
 };
 
 static unsigned long combinations, failures_seen;
 static char fault_folder[4096];
 
-/* Within run: what fails ends it. */
+/* In run: a failure ends it. */
 #define TRY(call) \
     do { \
         if ((out->status = (call)) != ZT_OK) { \
@@ -62,7 +63,7 @@ static inline const char *in_folder(const char *name)
     return path;
 }
 
-/* Files in a folder; the hidden ones among them removed, where asked for. */
+/* Counts the files in a folder. If asked, removes hidden ones. */
 static inline size_t entries_of(const char *folder, int remove_hidden)
 {
     DIR *d = opendir(folder);
@@ -85,7 +86,7 @@ static inline size_t open_descriptors(void)
     return entries_of("/proc/self/fd", 0);
 }
 
-/* Mappings of files in our folder. */
+/* Counts mappings of files in our folder. */
 static inline size_t live_mappings(void)
 {
     FILE *maps = fopen("/proc/self/maps", "r");
@@ -98,7 +99,7 @@ static inline size_t live_mappings(void)
     return n;
 }
 
-/* Bytes of the heap in use; 0 where the C library cannot tell. */
+/* Bytes of the heap in use; 0 if the C library does not report it. */
 static inline size_t heap_in_use(void)
 {
 #if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
@@ -125,7 +126,7 @@ static inline int same_outcome(const struct outcome *a, const struct outcome *b)
     return a->status == b->status && a->hash == b->hash;
 }
 
-/* One fault. Returns whether it was met at all. */
+/* Runs one fault. Returns whether the faulty call was reached. */
 static inline int with_fault(const struct scenario *s, const struct fault_kind *kind, unsigned long n, const struct outcome *undisturbed)
 {
     size_t descriptors = open_descriptors(), files;
@@ -144,13 +145,13 @@ static inline int with_fault(const struct scenario *s, const struct fault_kind *
         good &= CHECK_U64(got.hash, undisturbed->hash);
     } else {
         good &= CHECK(!kind->hidden);
-        /* Past the page cache is UNSUPPORTED where the second open fails. */
+        /* For direct I/O it is UNSUPPORTED if the second open fails. */
         good &= CHECK(got.status == ZT_ERROR_IO || got.status == ZT_ERROR_NO_FILE || got.status == ZT_ERROR_UNSUPPORTED ||
-                      (got.status == ZT_ERROR_OUT_OF_MEMORY && hit & BIT(MMAP))); /* malloc's own */
+                      (got.status == ZT_ERROR_OUT_OF_MEMORY && hit & BIT(MMAP))); /* malloc's call */
         good &= CHECK(strlen(got.message) > 10 && !strchr(got.message, '\n'));
     }
     files = entries_of(fault_folder, 1);
-    /* What cannot be removed stays. */
+    /* A file that cannot be removed stays. */
     good &= CHECK(files == s->files || (files == s->files + 1 && hit & BIT(UNLINK)) ||
                   (files + 1 == s->files && got.status != ZT_OK));
     if (s->check)
@@ -169,10 +170,10 @@ static inline int with_fault(const struct scenario *s, const struct fault_kind *
     return 1;
 }
 
-/* Every call of a scenario in every way. */
+/* Fails every call of a scenario in every way. */
 static inline void every_fault(const struct scenario *s)
 {
-    const char *step_text = getenv("ZT_FAULT_STEP"); /* every so manieth, where each is slow */
+    const char *step_text = getenv("ZT_FAULT_STEP"); /* every n-th fault only, if runs are slow */
     unsigned long step = step_text ? strtoul(step_text, NULL, 10) : 1, before = combinations, failed_before = failures_seen, n;
     struct outcome undisturbed, twice;
     size_t k, heap;
@@ -190,10 +191,10 @@ static inline void every_fault(const struct scenario *s)
         if (check_failures > 20)
             break;
     }
-    /* Nothing is kept per failure. glibc counts freed memory that a thread keeps for itself as in use: 64 sizes of up to
-       7 blocks of up to 1,032 bytes. */
+    /* A failure must not leak. glibc counts freed blocks in a thread's cache as in use: 64 sizes, up to 7
+     * blocks each, of up to 1,032 bytes. */
     if (!CHECK(heap_in_use() < heap + 262144))
-        fprintf(stderr, "    in %s: %zu bytes of heap, and then %zu\n", s->name, heap, heap_in_use());
+        fprintf(stderr, "    in %s: %zu bytes of heap before, %zu after\n", s->name, heap, heap_in_use());
     CHECK(combinations > before);
     CHECK(!s->must_fail || failures_seen > failed_before);
     printf("%s: %lu faults, %lu of them not survived\n", s->name, combinations - before, failures_seen - failed_before);

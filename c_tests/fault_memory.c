@@ -1,5 +1,5 @@
-/* Every allocation that the library makes fails in turn, once alone and once with all that follow. The process lives,
- * the status says so, nothing leaks, and what was there before a write is still there. */
+/* Fails every allocation of the library in turn, alone or with all later ones. The process must not crash,
+ * the status must report it, nothing leaks, and the file before a write is intact. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -10,7 +10,7 @@
 
 enum { SPARED = 0, BROKEN = 1, HIT = 2 };
 
-/* In a child: the n-th allocation fails. Whether it came to that, and whether all promises were kept. */
+/* In a child: the n-th allocation fails. Returns whether it was reached, and whether all checks passed. */
 static int try_one(const scene *s, long n, uint64_t sum, const unsigned char *whole, size_t whole_size)
 {
     zt_status status;
@@ -18,7 +18,7 @@ static int try_one(const scene *s, long n, uint64_t sum, const unsigned char *wh
     size_t old_size, files = scene_files();
     long before;
     int is_old, is_whole;
-    check_failures = 0; /* the parent's are the parent's */
+    check_failures = 0; /* ignore the parent's failures */
     scene_reset(s);
     old = read_file(scene_target, &old_size);
     before = live;
@@ -31,7 +31,7 @@ static int try_one(const scene *s, long n, uint64_t sum, const unsigned char *wh
     is_old = file_is(scene_target, old, old_size);
     is_whole = s->kind != READS && file_is(scene_target, whole, whole_size);
     if (status == ZT_OK) {
-        /* Fewer threads, or a path that needs none: then the outcome is the usual one. */
+        /* Fewer threads, or a path that does not allocate: the outcome is the usual one. */
         CHECK(s->kind == READS ? scene_sum == sum && is_old : is_whole);
     } else {
         CHECK(refused > 0);
@@ -40,7 +40,7 @@ static int try_one(const scene *s, long n, uint64_t sum, const unsigned char *wh
         CHECK(is_old);
     }
     CHECK_U64(scene_files(), files);
-    /* And then it goes on as if nothing had been. */
+    /* Afterwards the library works as usual. */
     scene_reset(s);
     scene_sum = 0;
     CHECK_STATUS(s->run(), ZT_OK);
@@ -58,7 +58,7 @@ static void every_allocation(const scene *s)
     size_t whole_size;
     uint64_t sum;
     long n, hits = 0;
-    /* Where all is slow (under valgrind) a sample does. */
+    /* If runs are slow (under valgrind), a sample is enough. */
     const char *step = getenv("ZT_FAULT_STEP");
     int ended = 0, exit_status = 0;
     scene_reset(s);

@@ -1,4 +1,4 @@
-/* Every call of the system that opening and reading make fails in turn, in every way: see fault_loop.h. */
+/* Fails every system call for opening and reading in turn, in every way; see fault_loop.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -6,7 +6,7 @@
 #ifndef __linux__
 int main(void)
 {
-    printf("fault_read: skipped: only Linux lets a program stand in front of libc so\n");
+    printf("fault_read: skipped: only on Linux can a program replace libc's functions\n");
     CHECK(zt_abi_version() == ZT_ABI_VERSION);
     return check_done("fault_read");
 }
@@ -38,7 +38,7 @@ static void write_source(void)
     o.large_size = 10000;
     o.frame_size = 32768;
     o.threads = 1;
-    o.digest = ZT_DIGEST_NONE; /* for components that name none */
+    o.digest = ZT_DIGEST_NONE; /* for components that do not set one */
     CHECK_STATUS(zt_write_create(in_folder("source.zt"), &o, &w), ZT_OK);
     INIT(object);
     INIT(component);
@@ -88,7 +88,7 @@ static zt_status open_source(zt_file **file)
     if (how.by_descriptor) {
         const struct fault_kind *kind = fault.kind;
         int fd;
-        fault.kind = NULL; /* the caller's own open */
+        fault.kind = NULL; /* the caller's own open must not fail */
         fd = open(in_folder("source.zt"), O_RDONLY);
         fault.kind = kind;
         REQUIRE(fd >= 0);
@@ -215,7 +215,7 @@ done:
     zt_close(file);
 }
 
-/* Everything through a ring of two slots, but for one request that has memory of its own. */
+/* Everything through a ring of two slots, except one request with its own memory. */
 static void loading(struct outcome *out)
 {
     static unsigned char places[8][PACKED * 4];
@@ -268,7 +268,7 @@ done:
     zt_close(file);
 }
 
-/* What is read ahead by the cache's thread and what by the caller: a slice whose reading failed is read again. */
+/* Prefetches by the cache's thread, and reads by the caller. A slice that could not be read is read again. */
 static void caching(struct outcome *out)
 {
     zt_cache_options o;
@@ -345,15 +345,15 @@ int main(void)
     how.mode = ZT_MODE_READ;
     how.direct = ZT_DIRECT_ALWAYS;
     if (direct_works()) {
-        scenario("batch past the page cache", batch);
-        scenario("load past the page cache", loading);
+        scenario("batch with direct reads", batch);
+        scenario("load with direct reads", loading);
     } else
-        printf("fault_read: past the page cache: skipped: the file system cannot: %s\n", zt_last_error());
+        printf("fault_read: direct reads: skipped: not supported here: %s\n", zt_last_error());
     how.direct = ZT_DIRECT_AUTO;
     how.threads = 3;
     scenario("batch on threads", batch);
     scenario("load on threads", loading);
-    /* They did stand in front: what reading must ask was asked here. */
+    /* The replaced functions were called: reading needs these. */
     CHECK(fault.met[CALL_OPEN] && fault.met[CALL_PREAD] && fault.met[CALL_MMAP] && fault.met[CALL_FADVISE] && fault.met[CALL_DUP]);
     CHECK(fault.met[CALL_STATX] + fault.met[CALL_FSTAT] + fault.met[CALL_STAT] > 0);
     CHECK(remove(in_folder("source.zt")) == 0);

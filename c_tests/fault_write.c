@@ -1,5 +1,5 @@
-/* Every call of the system that writing, appending, copying and repairing make fails in turn, in every way: see
- * fault_loop.h. The destination is what it was, or whole; nothing is left beside it that could be removed. */
+/* Fails every system call for writing, appending, copying and repairing in turn, in every way; see
+ * fault_loop.h. The destination is unchanged or complete. No file that can be removed is left beside it. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -7,25 +7,25 @@
 #ifndef __linux__
 int main(void)
 {
-    printf("fault_write: skipped: only Linux lets a program stand in front of libc so\n");
+    printf("fault_write: skipped: only on Linux can a program replace libc's functions\n");
     CHECK(zt_abi_version() == ZT_ABI_VERSION);
     return check_done("fault_write");
 }
 #else
 #include "fault_loop.h"
 
-#define LARGE 1200000u /* more than what is gathered */
+#define LARGE 1200000u /* larger than the buffer */
 #define SMALL 3000u
 static unsigned char data[LARGE];
 static const uint64_t shape_large = LARGE, shape_small = SMALL;
 static unsigned char *old, *whole, *torn;
 static size_t old_size, whole_size, torn_size;
-#define LARGER 2200000u /* more than what is written at once past the page cache through memory of the library's */
+#define LARGER 2200000u /* larger than one direct write through a bounce buffer */
 static unsigned char larger[LARGER + 4096];
 static const uint64_t shape_larger = LARGER;
-#define MANY 1100u /* small ones that together are enough for another thread to write them */
+#define MANY 1100u /* enough small objects that another thread writes them */
 static uint32_t durable, threads = 1;
-static int existing; /* whether something is at the destination before */
+static int existing; /* whether the destination exists before */
 
 static const char *target(void)
 {
@@ -46,7 +46,7 @@ static void put_torn(void)
     write_file(target(), torn, torn_size);
 }
 
-/* More than what is gathered, with one that is compressed between the others. */
+/* More than the buffer, with a compressed component between others. */
 static void add_batch(struct outcome *out, zt_writer *w)
 {
     static const uint64_t middle = 40000;
@@ -143,7 +143,7 @@ done:
     return;
 }
 
-/* From memory as the file's blocks lie, and from other memory. */
+/* From memory that is aligned like the file's blocks, and from other memory. */
 static void creating_large(struct outcome *out)
 {
     const unsigned char *page = larger + (4096 - (uintptr_t)larger % 4096) % 4096;
@@ -153,14 +153,14 @@ static void creating_large(struct outcome *out)
     TRY(zt_write_create(target(), &o, &w));
     out->status = zt_write_dense(w, "as blocks", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, page, LARGER);
     if (out->status == ZT_OK)
-        out->status = zt_write_dense(w, "as it is", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, larger + 1, LARGER);
+        out->status = zt_write_dense(w, "unaligned", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, larger + 1, LARGER);
     snprintf(out->message, sizeof out->message, "%s", out->status == ZT_OK ? "" : zt_last_error());
     finishing(out, w);
 done:
     return;
 }
 
-/* Many in one call, written by another thread while this one gathers them. */
+/* Many objects in one call, written by another thread while this one buffers them. */
 static void creating_many(struct outcome *out)
 {
     static zt_write_request requests[MANY];
@@ -241,7 +241,8 @@ done:
     return;
 }
 
-/* A few hundred ended writers are remembered, to be known from live ones: then the heap no longer grows. */
+/* The library remembers a few hundred ended writers to detect their use. After that the heap must not
+ * grow. */
 static void fill_memory_of_writers(void)
 {
     zt_writer *w = NULL;
@@ -252,7 +253,8 @@ static void fill_memory_of_writers(void)
     }
 }
 
-/* The destination is the file that the undisturbed run made, as it was before, or what the message says. */
+/* The destination is the file of the undisturbed run, the old file, or the file that the message
+ * describes. */
 static void replaced(const struct outcome *got, const struct outcome *undisturbed)
 {
     struct stat st;
@@ -267,7 +269,7 @@ static void replaced(const struct outcome *got, const struct outcome *undisturbe
     }
 }
 
-/* An append that could not be taken back is there to be repaired, and nothing of the old file is lost. */
+/* An append that could not be undone can be repaired, and no byte of the old file is lost. */
 static void appended(const struct outcome *got, const struct outcome *undisturbed)
 {
     zt_file *file = NULL;
@@ -282,10 +284,11 @@ static void appended(const struct outcome *got, const struct outcome *undisturbe
         CHECK(zt_object_find(file, "streamed") != NULL);
         zt_close(file);
     } else if (!file_is(target(), old, old_size)) {
-        /* The message says what could not be undone, unless the writer was refused from the start. */
+        /* The message says what could not be undone, unless the writer was rejected at the start. */
         CHECK(strstr(got->message, "; the file ") != NULL);
         CHECK_STATUS(zt_repair(target(), NULL, NULL), ZT_OK);
-        if (!file_is(target(), old, old_size)) { /* it could not be cut: ended anew, or its new end was whole already */
+        /* it was not truncated: the old end was written again, or the new end was complete */
+        if (!file_is(target(), old, old_size)) {
             const int is_new = strstr(got->message, "it has its new objects") != NULL;
             CHECK(is_new || strstr(got->message, "it has its old objects") != NULL);
             file = open_path(target());

@@ -1,6 +1,6 @@
-/* Calls of the system that fail when a test says so. The program defines the functions of libc itself, so that
- * they stand in front of libc's for the shared and for the static library; disarmed, they only pass the call on.
- * Wants _GNU_SOURCE before the first header. Linux. */
+/* System calls that fail when a test asks. The program defines the functions of libc, which replaces them for
+ * the shared and for the static library. If disarmed, they only call libc. Needs _GNU_SOURCE before the first
+ * header. Linux only. */
 #ifndef FAULTS_H
 #define FAULTS_H
 
@@ -13,7 +13,7 @@
 
 #include "support.h"
 
-/* What the library asks of the system about files (see nm -D). */
+/* System calls of the library for files (see nm -D). */
 #define CALLS(X) \
     X(OPEN, "open64") X(READ, "read") X(PREAD, "pread64") X(WRITE, "write") X(WRITEV, "writev") X(PWRITE, "pwrite64") \
     X(FSYNC, "fsync") X(FDATASYNC, "fdatasync") X(FTRUNCATE, "ftruncate64") X(LSEEK, "lseek64") X(RENAME, "rename") \
@@ -30,15 +30,15 @@ static const char *const call_names[] = {CALLS(CALL_TEXT) NULL};
 #define READ_CALLS (BIT(READ) | BIT(PREAD) | BIT(PREADV))
 #define WRITE_CALLS (BIT(WRITE) | BIT(WRITEV) | BIT(PWRITE) | BIT(COPY) | BIT(SENDFILE))
 
-/* A way to fail: an error number, or half of what was asked for, or nothing of it. */
+/* A kind of failure: an error number, half of the requested size, or nothing. */
 enum { FAIL_ERRNO, FAIL_SHORT, FAIL_ZERO };
 static const struct fault_kind {
     const char *name;
     int effect, number;
-    unsigned long calls;  /* that can fail so */
-    int lasting;          /* that call and all after it */
-    int hidden;           /* the caller must not notice */
-    int direct;           /* only where a file is opened for writes past the page cache, or written so */
+    unsigned long calls;  /* calls that can fail in this way */
+    int lasting;          /* that call and all later ones fail */
+    int hidden;           /* the caller must not notice it */
+    int direct;           /* only for direct writes and opens for them */
 } fault_kinds[] = {
     {"EIO", FAIL_ERRNO, EIO, ANY_CALL, 0, 0, 0},
     {"ENOSPC", FAIL_ERRNO, ENOSPC, ANY_CALL & ~READ_CALLS, 0, 0, 0},
@@ -58,9 +58,9 @@ static const struct fault_kind {
 
 static struct {
     const struct fault_kind *kind; /* NULL: disarmed */
-    unsigned long n, seen;         /* the call that fails, from 1; those that passed here */
-    unsigned long hit;             /* the calls that failed */
-    unsigned long met[CALL_COUNT]; /* how often each was called while armed */
+    unsigned long n, seen;         /* the call that fails, from 1; calls so far */
+    unsigned long hit;             /* number of calls that failed */
+    unsigned long met[CALL_COUNT]; /* calls of each kind while armed */
 } fault;
 
 static inline void fault_arm(const struct fault_kind *kind, unsigned long n)
@@ -76,7 +76,7 @@ static inline void fault_disarm(void)
     fault.kind = NULL;
 }
 
-/* Whether this call fails; how, if so. */
+/* Whether this call fails, and how. */
 static inline const struct fault_kind *fault_of(int call, int direct)
 {
     const struct fault_kind *kind = fault.kind;
@@ -107,7 +107,7 @@ static inline void fault_real(void *function, const char *name)
     memcpy(function, &found, sizeof found);
 }
 
-/* real_NAME: what libc has. fault_NAME: what stands in front of it, under libc's name for the linker. */
+/* real_NAME: libc's function. fault_NAME: its replacement, which has libc's name for the linker. */
 #ifdef __cplusplus
 #define FAULT_C extern "C"
 #else
@@ -120,21 +120,21 @@ static inline void fault_real(void *function, const char *name)
     static result(*real) types; \
     if (!real) \
         fault_real(&real, label)
-/* A call that works or fails. */
+/* A call that succeeds or fails. */
 #define PLAIN(result, id, CALL, label, parameters, arguments, failed) \
     IN_FRONT(result, id, label, parameters) \
     { \
         REAL(result, label, parameters); \
         return fault_now(CALL_##CALL) ? failed : real arguments; \
     }
-/* Of whole blocks whole blocks: that is how direct reads are short. */
+/* Complete blocks if the size is one: direct reads end early only at blocks. */
 static inline size_t fault_half(size_t n)
 {
     if (n % 4096 == 0 && n > 0)
         return n > 4096 ? n / 8192 * 4096 : n;
     return n > 1 ? n / 2 : n;
 }
-/* A call that moves up to n bytes. */
+/* A call that transfers up to n bytes. */
 #define MOVING(id, CALL, label, parameters, arguments) MOVES(id, CALL, label, parameters, arguments, 0)
 #define MOVES(id, CALL, label, parameters, arguments, direct) \
     IN_FRONT(ssize_t, id, label, parameters) \
@@ -179,7 +179,7 @@ PLAIN(int, fadvise, FADVISE, "posix_fadvise64", (int fd, off_t at, off_t n, int 
 PLAIN(void *, mmap, MMAP, "mmap64", (void *at, size_t n, int protection, int flags, int fd, int64_t offset),
       (at, n, protection, flags, fd, offset), (void *)-1)
 
-/* No power is cut here: what would be synced is not, which saves the disk the work. */
+/* Power cuts are not tested here: sync calls return without syncing, which is faster. */
 IN_FRONT(int, fsync, "fsync", (int fd))
 {
     return fault_now(CALL_FSYNC) ? -1 : fcntl(fd, F_GETFD) < 0 ? -1 : 0;

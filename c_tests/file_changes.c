@@ -1,5 +1,5 @@
-/* A file that is cut short, overwritten or replaced while it is open. Where nothing is mapped that is an error or other
- * bytes, never a signal; a mapping cannot promise that, and this shows the difference. */
+/* A file that is truncated, overwritten or replaced while it is open. Without a mapping that is an error or
+ * different bytes, never a signal. A mapping cannot guarantee that; the test shows the difference. */
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
 #include <signal.h>
@@ -35,7 +35,7 @@ static zt_file *open_mode(zt_mode mode)
     return file;
 }
 
-/* Every way to the bytes fails with one of two statuses. */
+/* Every way to read the bytes fails with one of two statuses. */
 static void all_fail(const zt_file *file, zt_status one, zt_status other)
 {
     const zt_component *c = component_of(file, "a", "data");
@@ -80,14 +80,14 @@ static void overwritten(zt_encoding encoding)
     make(encoding);
     file = open_mode(ZT_MODE_READ);
     fd = open(path, O_WRONLY);
-    nanosleep(&tick, NULL); /* the file system's clock */
+    nanosleep(&tick, NULL); /* for the file system's clock */
     REQUIRE(fd >= 0 && pwrite(fd, "overwritten", 11, (off_t)component_info(component_of(file, "a", "data")).offset + 9) == 11);
     close(fd);
     all_fail(file, ZT_ERROR_IO, ZT_ERROR_IO);
     zt_close(file);
 }
 
-/* Another file under the name, and a longer one: what is open stays what it was. */
+/* Another file with the name, or a longer one: the open file does not change. */
 static void replaced(zt_mode mode)
 {
     zt_file *file;
@@ -98,7 +98,7 @@ static void replaced(zt_mode mode)
     REQUIRE(f != NULL && fwrite("more", 1, 4, f) == 4 && fclose(f) == 0);
     CHECK_STATUS(zt_component_read(component_of(file, "a", "data"), got, SIZE), ZT_OK);
     CHECK(memcmp(got, bytes, SIZE) == 0);
-    make(ZT_ENCODING_ZSTD); /* by a rename */
+    make(ZT_ENCODING_ZSTD); /* with a rename */
     memset(got, 0, SIZE);
     CHECK_STATUS(zt_component_read(component_of(file, "a", "data"), got, SIZE), ZT_OK);
     CHECK(memcmp(got, bytes, SIZE) == 0);
@@ -106,7 +106,7 @@ static void replaced(zt_mode mode)
     zt_close(file);
 }
 
-/* In a child: opens, sees the file cut short, and reads its last byte. */
+/* In a child: opens the file, sees it truncated, and reads its last byte. */
 static int child_status(zt_mode mode)
 {
     int status = 0;
@@ -134,7 +134,7 @@ static int child_status(zt_mode mode)
     return status;
 }
 
-/* An open file goes on in a child of fork, with threads of its own there, and ends in each by itself. */
+/* A forked child can use an open file, with its own threads. Parent and child close it separately. */
 static int in_a_child(zt_mode mode, zt_encoding encoding)
 {
     zt_open_options o;
@@ -147,7 +147,7 @@ static int in_a_child(zt_mode mode, zt_encoding encoding)
     o.mode = mode, o.threads = 4;
     REQUIRE(zt_open(path, &o, &file) == ZT_OK);
     c = component_of(file, "a", "data");
-    CHECK_STATUS(zt_component_read(c, got, SIZE), ZT_OK); /* threads have been there before */
+    CHECK_STATUS(zt_component_read(c, got, SIZE), ZT_OK); /* this process has started threads before */
     fflush(NULL);
     child = fork();
     if (child == 0) {

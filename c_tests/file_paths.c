@@ -1,4 +1,4 @@
-/* Paths that are no ordinary files, and disks that are full: a status each, at once, and nothing is left behind. */
+/* Paths that are not regular files, and full disks: each fails at once with a status, and no file is left. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* unshare */
 #endif
@@ -41,11 +41,11 @@ static void odd_sources(void)
     memset(longest, 'x', sizeof longest - 1);
     REQUIRE(mkfifo(fifo, 0600) == 0);
     REQUIRE(symlink(loop, loop) == 0 && symlink("nowhere", dangling) == 0);
-    alarm(20); /* a FIFO that nobody writes to must not be waited for */
+    alarm(20); /* must not wait for a writer of the FIFO */
     refused("", ZT_ERROR_NO_FILE), refused(longest, ZT_ERROR_IO), refused("/", ZT_ERROR_IO), refused(fifo, ZT_ERROR_IO);
     refused(loop, ZT_ERROR_IO), refused(dangling, ZT_ERROR_NO_FILE);
     refused("/dev/null", ZT_ERROR_IO), refused("/dev/zero", ZT_ERROR_IO);
-    refused("/proc/self/status", ZT_ERROR_UNKNOWN_CONTAINER); /* says that it has 0 bytes */
+    refused("/proc/self/status", ZT_ERROR_UNKNOWN_CONTAINER); /* its declared size is 0 bytes */
     alarm(0);
     write_file(odd, whole, size);
     REQUIRE(symlink(odd, link) == 0);
@@ -90,7 +90,7 @@ static void odd_destinations(void)
     remove(link), remove(file);
 }
 
-/* In a child, whose limits are its own; the signal SIGXFSZ does what it does by default: ends the process. */
+/* In a child with its own limits; SIGXFSZ has its default action, which ends the process. */
 static int in_a_child(int (*body)(const char *), const char *path)
 {
     int status = 0;
@@ -125,7 +125,7 @@ static int without_descriptors(const char *path)
     struct rlimit limit = {3, 3};
     zt_file *file = NULL;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return getenv("VALGRIND") ? 0 : 1; /* which has descriptors of its own to keep */
+        return getenv("VALGRIND") ? 0 : 1; /* valgrind keeps its own descriptors */
     return zt_open(path, NULL, &file) == ZT_ERROR_IO && write_a_megabyte(path) == ZT_ERROR_IO ? 0 : 2;
 }
 
@@ -133,7 +133,7 @@ static int as_nobody(const char *path)
 {
     zt_file *file = NULL;
     if (setgid(65534) != 0 || setuid(65534) != 0)
-        return 0; /* not root: nothing to try */
+        return 0; /* not root, so it cannot be tested */
     return zt_open(path, NULL, &file) == ZT_ERROR_IO && write_a_megabyte(path) == ZT_ERROR_IO ? 0 : 1;
 }
 
@@ -145,12 +145,12 @@ static size_t files_in(const char *folder)
         count++;
     if (listed)
         closedir(listed);
-    return count - 2; /* itself and the one above */
+    return count - 2; /* without . and .. */
 }
 
 enum { FULL_DISK_SKIPPED = 77 };
 
-/* A disk of 800 KiB with a file of one megabyte to come, in every way that a file is written; then it fits. */
+/* A disk of 800 KiB and a file of one megabyte, with every way to write a file. Then one that fits. */
 static int full_disk(const char *folder)
 {
     static unsigned char data[1 << 20];
@@ -202,7 +202,7 @@ static void a_full_disk(void)
     REQUIRE(mkdir(folder, 0700) == 0);
     ended = in_a_child(full_disk, folder);
     if (ended == FULL_DISK_SKIPPED)
-        printf("file_paths: a full disk: skipped: this process may not mount one\n");
+        printf("file_paths: a full disk: skipped: this process must not mount one\n");
     else
         CHECK_U64(ended, 0);
     rmdir(folder);
@@ -225,7 +225,7 @@ static void limits(void)
     free(old);
 }
 
-/* A component behind 4 GiB of nothing, read in both modes and appended to. */
+/* A component after 4 GiB of zeros, read in both modes and appended to. */
 static void beyond_four_gibibytes(void)
 {
     static const char manifest[] = "\xa2gversione1.2.0gobjects\xa1" "aa\xa3" "eshape\x81\x18\x40" "fformatedense" "jcomponents\xa1"

@@ -1,4 +1,5 @@
-/* GGUF through the functions that read any file: keys, a vocabulary at once, blocks in place and in part. */
+/* GGUF with the functions for all files: keys, a vocabulary in one call, borrowed blocks, and parts of
+ * them. */
 #include "support.h"
 
 static void keys(const zt_file *file)
@@ -78,7 +79,7 @@ static void blocks(zt_mode mode)
     zt_close(file);
 }
 
-/* Plain elements are turned to this machine's order, and so cannot be lent. */
+/* Elements are swapped to this machine's order, so they cannot be borrowed. */
 static void big_endian(void)
 {
     zt_file *little = open_data_mode("foreign/valid/amber-kv-all-le3.gguf", ZT_MODE_MAP);

@@ -1,4 +1,4 @@
-// The header needs nothing before it in C++17, and its functions have C linkage.
+// The header works without includes before it in C++17, and its functions have C linkage.
 #include "ztensor.h"
 
 extern "C" {

@@ -1,4 +1,5 @@
-/* Functions of the caller's that the library calls on the threads that it starts. Those for memory: component_load.c. */
+/* The caller's functions that the library calls on the threads that it starts. Allocators are in
+ * component_load.c. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -6,10 +7,10 @@
 #include "residence.h"
 #include "writing.h"
 
-enum { MANY = 12, PART = 1 << 20 }; /* components of that many bytes */
+enum { MANY = 12, PART = 1 << 20 }; /* MANY components of PART bytes */
 
 static const char *path;
-static unsigned char *data; /* of all of them */
+static unsigned char *data; /* the bytes of all components */
 static const uint64_t part = PART, whole = (uint64_t)MANY * PART;
 static pthread_t caller;
 
@@ -18,7 +19,7 @@ typedef struct crew {
     pthread_mutex_t lock;
 } crew;
 
-static pthread_key_t key; /* what on_start keeps of the thread */
+static pthread_key_t key; /* what on_start stores for the thread */
 
 static void crew_start(void *context, uint32_t index)
 {
@@ -44,7 +45,8 @@ static void crew_end(void *context, uint32_t index)
 #define crew_was(c, there) CHECK(crew_is(c, there))
 static int crew_is(crew *c, int there)
 {
-    int good = c->started == c->ended && (c->started > 0) == there && c->most <= 3; /* of 4 threads one is the caller's */
+    /* one of the 4 threads is the caller's */
+    int good = c->started == c->ended && (c->started > 0) == there && c->most <= 3;
     c->started = c->ended = c->most = 0;
     return good;
 }
@@ -80,7 +82,7 @@ static void writing(zt_thread_hooks *hooks, crew *c)
     o.thread_hooks = hooks;
     REQUIRE(zt_write_create(path, &o, &w) == ZT_OK);
     CHECK_STATUS(write_by(w, ZT_ENCODING_RAW, "raw"), ZT_OK);
-    crew_was(c, 1); /* one hashes */
+    crew_was(c, 1); /* one thread hashes */
     CHECK_STATUS(write_by(w, ZT_ENCODING_ZSTD, "zstd"), ZT_OK);
     crew_was(c, 1);
     CHECK_STATUS(zt_write_dense(w, "small", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &part, 1, data, PART), ZT_OK);
@@ -109,7 +111,7 @@ static void reading(zt_thread_hooks *hooks, crew *c)
     o.thread_hooks = hooks;
     CHECK_STATUS(zt_open(path, &o, &file), ZT_OK);
     CHECK_STATUS(zt_component_read(component_of(file, "small", "data"), dst, PART), ZT_OK);
-    crew_was(c, 0); /* too small to be shared */
+    crew_was(c, 0); /* too small for several threads */
     CHECK_STATUS(zt_component_load(component_of(file, "zstd", "data"), NULL, &buffer), ZT_OK);
     crew_was(c, reports_what_is_cached(path));
     CHECK(memcmp(zt_buffer_data(buffer), data, (size_t)whole) == 0);
@@ -131,7 +133,7 @@ static void reading(zt_thread_hooks *hooks, crew *c)
     CHECK_STATUS(zt_open(path, &o, &file), ZT_OK);
     crew_was(c, 1);
     zt_close(file);
-    o.threads = 1; /* but where it may not */
+    o.threads = 1; /* no threads are allowed */
     for (i = 0; i < 2; i++) {
         o.progress = i ? go_on : NULL;
         CHECK_STATUS(zt_open(path, &o, &file), ZT_OK);

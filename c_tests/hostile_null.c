@@ -1,5 +1,5 @@
-/* NULL in each pointer of each function that reads: a status or nothing, never a crash. Those that write:
- * hostile_null_write.c. */
+/* NULL for each pointer of each function that reads: it fails or does nothing, and never crashes. For
+ * functions that write: hostile_null_write.c. */
 #include "support.h"
 #include "ztensor_dlpack.h"
 
@@ -211,7 +211,7 @@ static void values(void)
     CHECK_STATUS(zt_value_get_bool(NULL, NULL), INVALID);
     CHECK_STATUS(zt_value_get_string(NULL, NULL, NULL), INVALID);
     CHECK(b == 7 && i == 7 && u == 7 && f == 7 && s == space && y == space && n == 7);
-    /* Either NULL is no value, or it is null. */
+    /* A NULL result means no value or a null value. */
     memset(space, 0, 16);
     status = zt_value_to_json(NULL, space, sizeof space, NULL);
     CHECK(status == INVALID || (status == ZT_OK && strcmp(space, "null") == 0));
@@ -244,7 +244,7 @@ static void caches(void)
     CHECK_STATUS(zt_cache_prefetch(cache, NULL, 0), ZT_OK);
     CHECK_STATUS(zt_cache_unpin(NULL, &slice), INVALID);
     CHECK_STATUS(zt_cache_unpin(cache, NULL), ZT_OK);
-    CHECK_STATUS(zt_cache_unpin(cache, &slice), ZT_OK); /* of no pin */
+    CHECK_STATUS(zt_cache_unpin(cache, &slice), ZT_OK); /* without a pin */
     CHECK_STATUS(zt_cache_drop(NULL, NULL, 0), INVALID);
     CHECK_STATUS(zt_cache_drop(cache, NULL, 1), INVALID);
     CHECK_STATUS(zt_cache_drop(cache, NULL, 0), ZT_OK);
@@ -284,7 +284,7 @@ static void views_and_batch(void)
     CHECK_STATUS(zt_read_batch(file, NULL, 1, NULL, &stats), INVALID);
     CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, &stats), INVALID); /* no component, no dst */
     r.component = component, r.length = ZT_WHOLE;
-    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, &stats), ZT_ERROR_BUFFER_SIZE); /* dst of no bytes */
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, &stats), ZT_ERROR_BUFFER_SIZE); /* dst has 0 bytes */
     r.dst_size = 4096;
     CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, &stats), INVALID);
     caches();

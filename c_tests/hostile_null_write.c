@@ -1,4 +1,4 @@
-/* NULL in each pointer of each function that writes: a status or nothing, never a crash. */
+/* NULL for each pointer of each function that writes: it fails or does nothing, and never crashes. */
 #include "attributes.h"
 #include "support.h"
 
@@ -9,7 +9,7 @@ static const zt_object *object;
 static char space[4096];
 static const uint64_t two[2] = {2, 2};
 
-/* Every function that writes, without a writer. */
+/* Calls every function that writes with a NULL writer. */
 static void no_writer(void)
 {
     zt_writer *w = (zt_writer *)space;
@@ -65,7 +65,7 @@ static void no_writer(void)
     CHECK_STATUS(zt_write_attribute(NULL, "a", 0, "k", &attr), INVALID);
 }
 
-/* With a writer, and without each thing that it needs; then it finishes a good file. */
+/* With a writer, but without each argument that a call needs. The writer then finishes a good file. */
 static void nothing_to_write(void)
 {
     const char *path = scratch_path("nothing.zt");

@@ -1,11 +1,11 @@
-/* struct_size: every one up to some more than there is, of an older and of a newer header, and absurd; for every
- * struct that has one. */
+/* struct_size: every size up to slightly more than the struct's, sizes of older and newer headers, and absurd
+ * ones, for every struct with that field. */
 #include "struct_calls.h"
 #include "struct_fields.h"
 
 #define INVALID ZT_ERROR_INVALID_ARGUMENT
 
-/* Whether a struct of so many bytes ends within one of its fields. */
+/* Whether a struct of `size` bytes ends inside one of its fields. */
 static int is_cut(const field *fields, size_t count, size_t n)
 {
     size_t i;
@@ -15,7 +15,7 @@ static int is_cut(const field *fields, size_t count, size_t n)
     return 0;
 }
 
-/* Every struct_size, with what is no pointer and no default behind what is said to be there. */
+/* Tries every struct_size, with invalid bytes after the declared size. */
 static void every_size(const void *filled, size_t size, size_t need, int is_out, zt_status (*call)(void *),
                        const field *fields, size_t count)
 {
@@ -37,8 +37,8 @@ static void every_size(const void *filled, size_t size, size_t need, int is_out,
         if (!good && n >= sizeof n && n < size)
             CHECK(strstr(zt_last_error(), "ends within") != NULL);
         for (i = own; i < SPACE_SIZE; i++)
-            if (s.bytes[i] != (i < n && is_out && status == ZT_OK ? 0 : 0xa5)) /* what is not known here is zeroed */
-                CHECK(0 && "written past its end, or what is unknown is left");
+            if (s.bytes[i] != (i < n && is_out && status == ZT_OK ? 0 : 0xa5)) /* unknown fields are zeroed */
+                CHECK(0 && "written past its end, or an unknown field was not zeroed");
         if (check_failures > before) {
             fprintf(stderr, "    with struct_size %lu\n", (unsigned long)n);
             break;
@@ -46,7 +46,7 @@ static void every_size(const void *filled, size_t size, size_t need, int is_out,
     }
 }
 
-/* `filled`: a struct that the call takes. `need`: bytes of it that the call cannot do without. */
+/* `filled`: a struct that the call accepts. `need`: the bytes of it that the call cannot do without. */
 static void sizes(const char *what, const void *filled, size_t size, size_t need, int is_out, zt_status (*call)(void *),
                   const field *fields, size_t count)
 {
@@ -54,16 +54,17 @@ static void sizes(const char *what, const void *filled, size_t size, size_t need
     space s;
     size_t i, n;
     unsigned long before = check_failures;
-    for (i = 0; i < COUNT(absurd); i++) { /* not even struct_size is in it */
+    for (i = 0; i < COUNT(absurd); i++) { /* even struct_size is not inside */
         memcpy(s.bytes, filled, size);
         memcpy(s.bytes, &absurd[i], sizeof(size_t));
         CHECK_STATUS(call(s.bytes), INVALID);
     }
-    n = SIZE_MAX; /* no struct is that large: it must not be looked through */
+    n = SIZE_MAX; /* no struct is that large, and it must not be searched */
     memcpy(s.bytes, filled, size);
     memcpy(s.bytes, &n, sizeof n);
     CHECK_STATUS(call(s.bytes), INVALID);
-    /* Of a newer header: taken as long as what is not known is zero, and an output is not written past what is. */
+    /* A newer header's struct is accepted if its unknown fields are zero. An output is not written past the
+     * known fields. */
     memset(s.bytes, 0, SPACE_SIZE);
     memcpy(s.bytes, filled, size);
     n = size + 40;
@@ -81,7 +82,7 @@ static void sizes(const char *what, const void *filled, size_t size, size_t need
         s.bytes[size] = 1;
         CHECK_STATUS(call(s.bytes), INVALID);
     }
-    /* Of an older one: the fields it has, and nothing behind them is read or written. */
+    /* An older header's struct: only its fields are read or written. */
     for (n = need; n < size; n++) {
         if (is_cut(fields, count, n))
             continue;
@@ -188,7 +189,7 @@ static void inputs(void)
           COUNT(zt_quantized_desc_fields));
 }
 
-/* Arrays whose elements are larger than this header's: the first says how far apart they are. */
+/* Arrays with larger elements than this header's: the first element gives the distance. */
 static void arrays(void)
 {
     struct { zt_read_request r; uint64_t more[2]; } requests[3];
@@ -213,7 +214,7 @@ static void arrays(void)
     requests[2].more[1] = 1;
     CHECK_STATUS(zt_read_batch(dense_file, &requests[0].r, 3, NULL, NULL), INVALID);
     requests[2].more[1] = 0;
-    requests[1].r.struct_size = sizeof(zt_read_request); /* not the same in every one */
+    requests[1].r.struct_size = sizeof(zt_read_request); /* not the size of the others */
     CHECK_STATUS(zt_read_batch(dense_file, &requests[0].r, 3, NULL, NULL), INVALID);
     for (i = 0; i < 2; i++) {
         components[i].c.struct_size = sizeof components[0];
@@ -244,7 +245,7 @@ static void arrays(void)
     CHECK(remove(path) == 0);
 }
 
-/* "Up to 4096 bytes": a larger size is one that was not set. */
+/* "Up to 4096 bytes": a larger size means that it was not set. */
 static void largest(void)
 {
     static uint64_t options[4104 / 8], report[4104 / 8];
@@ -274,7 +275,7 @@ int main(void)
     OPTIONS(zt_repair_options, call_repair_options);
     OPTIONS(zt_write_options, call_writer_options);
     OPTIONS(zt_copy_options, call_copy_options);
-    OPTIONS(zt_attribute, call_attribute); /* all zero is null */
+    OPTIONS(zt_attribute, call_attribute); /* all zeros mean null */
     inputs();
     arrays();
     largest();

@@ -1,4 +1,4 @@
-/* Numbers that are no value, sizes that cannot be, names that are no UTF-8, writers that have failed. */
+/* Invalid enum values and sizes, names that are not UTF-8, and writers that have failed. */
 #include "attributes.h"
 #include "support.h"
 
@@ -168,7 +168,7 @@ static void absurd_sizes(void)
     zt_file *f = file;
     zt_status status;
     CHECK(zt_object_find_n(file, "f32", SIZE_MAX) == NULL);
-    /* More memory than there can be is enough, or refused; no byte past the component is touched. */
+    /* More memory than exists is accepted or rejected; bytes after the component are not touched. */
     memset(space, 0xa5, sizeof space);
     status = zt_component_read(component, space, SIZE_MAX);
     CHECK(status == ZT_OK || status == INVALID);
@@ -234,11 +234,11 @@ static void absurd_sizes(void)
     CHECK(zt_write_object(w, &o) != ZT_OK);
     c.role_length = 0;
     o.component_count = 0;
-    CHECK_STATUS(zt_write_begin(w, &o), INVALID); /* components without a count are components */
+    CHECK_STATUS(zt_write_begin(w, &o), INVALID); /* components without a count */
     o.components = NULL;
     CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
     c.data = NULL;
-    c.size = UINT64_MAX; /* announced: not what the shape takes */
+    c.size = UINT64_MAX; /* the declared size does not match the shape */
     CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_BUFFER_SIZE);
     c.size = 0;
     CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
@@ -253,7 +253,7 @@ static void absurd_sizes(void)
     CHECK(remove(path) == 0);
 }
 
-/* Arrays of numbers at odd addresses are refused or read right. */
+/* Arrays of numbers at odd addresses are rejected or read correctly. */
 static void misaligned_arrays(void)
 {
     unsigned char bytes[sizeof two + 8];
@@ -271,7 +271,7 @@ static void misaligned_arrays(void)
     CHECK(status == ZT_OK || status == INVALID);
 }
 
-/* A sink that takes 100000 bytes. */
+/* A sink that accepts 100000 bytes. */
 
 static zt_status failing_write(void *context, const void *bytes, size_t n)
 {

@@ -3,7 +3,7 @@
 
 typedef struct named { int32_t number; int32_t pinned; const char *name; } named;
 
-/* Numbers are forever: each stands here a second time. */
+/* Numbers never change, so each is listed here again. */
 static const named statuses[] = {
     {ZT_OK, 0, "ZT_OK"},
     {ZT_ERROR_INVALID_ARGUMENT, 1, "ZT_ERROR_INVALID_ARGUMENT"},
@@ -89,7 +89,7 @@ static void last_error(void)
     snprintf(kept, sizeof kept, "%s", zt_last_error());
     CHECK_STATUS(zt_dtype_from_name("f32", &dtype), ZT_OK);
     CHECK_STR(zt_last_error(), kept);
-    /* A name with a line break and a quote in it is still one line. */
+    /* A message with a name that contains a line break and a quote is still one line. */
     CHECK_STATUS(zt_dtype_from_name("a\nb\"c", &dtype), ZT_ERROR_NOT_FOUND);
     CHECK(strchr(zt_last_error(), '\n') == NULL);
     CHECK(strcmp(zt_last_error(), kept) != 0);
@@ -193,7 +193,7 @@ static void ggml_numbers(void)
         CHECK_STATUS(zt_type_from_ggml(unknown[i], &dtype, &type), ZT_ERROR_NOT_FOUND);
         CHECK(dtype == 77 && type == 77);
     }
-    /* Back and forth: the block types, and eight whose elements lie one by one. */
+    /* Converts in both directions: the block types, and eight types without blocks. */
     for (i = 0; i < 100; i++) {
         if (zt_type_from_ggml((int32_t)i, &dtype, &type) != ZT_OK)
             continue;
@@ -279,7 +279,7 @@ static void other_numbers(void)
 
 int main(void)
 {
-    last_error(); /* first: nothing has failed yet */
+    last_error(); /* first, because nothing has failed yet */
     versions();
     status_names();
     dtype_names();

@@ -1,4 +1,4 @@
-/* Objects whose bytes stay in shards: what a writer of zTensor 2 makes of other files, and what it refuses. */
+/* Objects whose bytes stay in shards: what a writer of zTensor 2 links, and what it rejects. */
 #include "ztensor_2.h"
 
 static const char *base, *root;
@@ -31,10 +31,10 @@ static void links_are_read_from_their_shard(void)
     for (i = 0; i < zt_object_count(shard); i++)
         CHECK_STATUS(zt_write_link(w, zt_object_at(shard, i), NULL, 0), ZT_OK);
     CHECK_STATUS(zt_write_link(w, zt_object_find(shard, "noise"), "again and more", 5), ZT_OK);
-    zt_close(shard); /* it is not used after its objects are linked */
+    zt_close(shard); /* not needed after its objects are linked */
     finish(w);
     free(read_file(root, &size));
-    CHECK(size < SIZE); /* it has none of those bytes */
+    CHECK(size < SIZE); /* the root does not contain those bytes */
     file = open_root();
     CHECK(zt_object_count(file) == 5 && zt_part_count(file) == 2);
     holds(file, "own", "data", ZT_ENCODING_RAW, "xxh3:", lines, 100);
@@ -99,7 +99,7 @@ int main(void)
     set_up();
     snprintf(at_base, sizeof at_base, "%s", scratch_path("ztensor_2-base.zt"));
     base = at_base;
-    root = path; /* next to which readers look for it */
+    root = path; /* readers look for shards beside it */
     write_base();
     links_are_read_from_their_shard();
     what_is_no_shard_is_refused();

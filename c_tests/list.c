@@ -1,9 +1,10 @@
-/* zt_object_list and zt_component_list: every field, of every file of the corpus that opens, is what the getters say. */
+/* zt_object_list and zt_component_list: every field equals the getters, for every file of the corpus that
+ * opens. */
 #include "support.h"
 
 static unsigned long odd_files, objects, without_array, not_first, unknown_sizes;
 
-/* The component that is described: the data of an array, and nothing of another object. */
+/* The described component: the data of an array; none for other objects. */
 static const zt_component *reported(const zt_object *object)
 {
     const zt_format format = zt_object_format(object);
@@ -36,7 +37,7 @@ static void compare(const zt_file *file, size_t at, const zt_object_info *info)
     objects++;
 }
 
-/* All of a file, `step` objects a call, each struct followed by `more` bytes that a newer header would have. */
+/* Lists a file, `step` objects in a call. `more` bytes of a newer header follow each struct. */
 static void all_of(const zt_file *file, size_t step, size_t more)
 {
     size_t stride = sizeof(zt_object_info) + more, first = 0, filled = 0, odd = 0, i, k;
@@ -53,11 +54,11 @@ static void all_of(const zt_file *file, size_t step, size_t more)
             CHECK_U64(info->struct_size, stride);
             compare(file, first + i, info);
             for (k = sizeof(zt_object_info); k < stride; k++)
-                odd += infos[i * stride + k] != 0; /* what this version does not know is zeroed */
+                odd += infos[i * stride + k] != 0; /* unknown fields are zeroed */
         }
         for (k = filled * stride; k < (step + 1) * stride; k++)
             odd += k >= sizeof stride && infos[k] != 0xa5;
-        CHECK_U64(odd, 0); /* nothing behind what was filled is touched */
+        CHECK_U64(odd, 0); /* bytes after the filled structs are unchanged */
         first += filled;
     } while (filled > 0);
     free(infos);
@@ -115,7 +116,7 @@ static void data_after_others(void)
 
 static void of_an_older_header(void)
 {
-    struct { /* with a uint64_t, so that it is aligned as a longer one is */
+    struct { /* with a uint64_t, for the alignment of a longer struct */
         size_t struct_size;
         const zt_object *object;
         const char *name;
@@ -166,7 +167,8 @@ static void ends_and_failures(void)
     zt_close(file);
 }
 
-/* The components of `of`, or of all objects, some a call: what the getters say, and nothing behind them is touched. */
+/* Lists the components of `of`, or of all objects, some in a call: equal to the getters, and later bytes are
+ * unchanged. */
 static size_t components_of(const zt_file *file, const zt_object *of, size_t step, size_t more)
 {
     size_t stride = sizeof(zt_component_info) + more, first = 0, filled = 0, i, k;
@@ -220,7 +222,7 @@ static void components(const char *path, const char *name, int good)
     zt_close(file);
 }
 
-/* An object of another file is refused; so is a place past the last. */
+/* Rejects an object of another file, and an index past the last. */
 static void not_listed(void)
 {
     zt_file *file = open_data("v1.2/py-1.2.3-sparse.zt"), *other = open_data("v1.2/py-1.2.3-sparse.zt");
@@ -238,7 +240,7 @@ static void not_listed(void)
 int main(void)
 {
     each_of_corpus(one_file);
-    CHECK(odd_files > 0); /* many that are not valid open all the same */
+    CHECK(odd_files > 0); /* many invalid files can still be opened */
     CHECK(objects > 9000 && without_array > 100 && not_first == 0 && unknown_sizes > 0);
     data_after_others();
     CHECK(not_first == 2);

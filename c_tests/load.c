@@ -1,4 +1,5 @@
-/* Chapter "load": reads whose bytes are delivered while others are read, to memory of their own or through a ring. */
+/* Chapter "load": reads whose bytes are delivered while others are read, to the caller's memory or through a
+ * ring. */
 #include "loading.h"
 
 #define SLOT (64 << 10)
@@ -6,7 +7,7 @@
 static const size_t sizes[] = {0, 1, 4096, 100, 300000, 65536, 65537, 5, 1000000, 4096, 4096, 130000, 64, 70000, 3, 2500000};
 #define TENSORS COUNT(sizes)
 
-/* Everything, in every order, by one and by several threads. */
+/* All requests, in every order, with one and with several threads. */
 static void test_ring(const zt_file *file)
 {
     zt_read_request requests[TENSORS];
@@ -28,7 +29,7 @@ static void test_ring(const zt_file *file)
                 o.threads = threads;
                 o.slot_size = SLOT;
                 o.slot_count = (size_t)given + 1;
-                o.ring = given ? memory + (given == 2) : NULL; /* of any alignment */
+                o.ring = given ? memory + (given == 2) : NULL; /* unaligned */
                 load = start_load(requests, TENSORS, &o);
                 CHECK_STATUS(drain(load, got), ZT_OK);
                 if (!CHECK(all_received(got, sizes, TENSORS)))
@@ -42,7 +43,7 @@ static void test_ring(const zt_file *file)
     free(memory);
 }
 
-/* What is larger than a slot comes as a thread reads it, so that the first of it is there soon. */
+/* A request larger than a slot comes in pieces as a thread reads it, so its first bytes come soon. */
 static void test_first_bytes(const zt_file *file)
 {
     zt_read_request requests[TENSORS];
@@ -72,7 +73,7 @@ static void test_first_bytes(const zt_file *file)
     CHECK_STATUS(zt_load_finish(load, NULL), ZT_OK);
 }
 
-/* Memory of their own, with some in the ring. */
+/* The caller's memory, and some requests in the ring. */
 static void test_destinations(const zt_file *file)
 {
     zt_read_request requests[TENSORS];
@@ -110,7 +111,7 @@ static void test_destinations(const zt_file *file)
     free(got);
 }
 
-/* A slot is not filled again before all of it was given back; then it goes on. */
+/* A slot is not filled again before all of it is released; then the load continues. */
 static void test_back_pressure(const zt_file *file)
 {
     zt_read_request request;
@@ -140,9 +141,9 @@ static void test_back_pressure(const zt_file *file)
         CHECK(none.kind == ZT_LOAD_KIND_NOTHING && none.status == ZT_OK && none.size == 0 && none.data == NULL);
     }
     CHECK(memcmp(copy, events[0].data, sizeof copy) == 0);
-    zt_load_release(load, &none); /* nothing */
+    zt_load_release(load, &none); /* does nothing */
     zt_load_release(load, &events[1]);
-    zt_load_release(load, &events[1]); /* twice is once */
+    zt_load_release(load, &events[1]); /* a second release does nothing */
     INIT(events[2]);
     CHECK_STATUS(zt_load_next(load, -1, &events[2]), ZT_OK);
     CHECK(events[2].kind == ZT_LOAD_KIND_DATA && events[2].slot == events[1].slot && events[2].offset >= taken);
@@ -151,7 +152,7 @@ static void test_back_pressure(const zt_file *file)
     CHECK_STATUS(zt_load_finish(load, NULL), ZT_ERROR_CANCELLED);
 }
 
-/* Small ones share a slot, each with its event. */
+/* Small requests share a slot; each has its own event. */
 static void test_shared_slots(const zt_file *file)
 {
     zt_read_request requests[400];
@@ -162,7 +163,7 @@ static void test_shared_slots(const zt_file *file)
     INIT(o);
     o.slot_size = 2 * SLOT;
     o.slot_count = 4;
-    for (i = 0; i < 100; i++) { /* of 4 KiB each: 31 or 32 fit */
+    for (i = 0; i < 100; i++) { /* of 4 KiB: 31 or 32 fit in a slot */
         INIT(requests[i]);
         requests[i].component = component_of(file, i % 2 ? "t9" : "t2", "data");
         requests[i].length = ZT_WHOLE;
@@ -188,7 +189,7 @@ static void test_shared_slots(const zt_file *file)
     CHECK_STATUS(zt_load_finish(load, NULL), ZT_OK);
 }
 
-/* Cancelled after k events, for every k; and ended without a word. */
+/* Cancelled after k events, for every k; and freed without a cancel. */
 static void test_cancel(const zt_file *file)
 {
     zt_read_request requests[TENSORS];
@@ -265,12 +266,13 @@ static void test_refusals(const zt_file *file)
     CHECK_STATUS(zt_load_start(&request, 1, NULL, &load), ZT_ERROR_BUFFER_SIZE);
     request.dst_size = sizeof bytes;
     INIT(o);
-    o.ring = other, o.slot_count = 1; /* without the size of its slots, also where no request needs it */
+    /* the size of the slots is missing; an error even if no request needs the ring */
+    o.ring = other, o.slot_count = 1;
     CHECK_STATUS(zt_load_start(&request, 1, &o, &load), ZT_ERROR_INVALID_ARGUMENT);
     request.dst = NULL;
     CHECK_STATUS(zt_load_start(&request, 1, NULL, &load), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(load == NULL);
-    /* No request at all is done at once. */
+    /* A load without requests ends at once. */
     load = start_load(NULL, 0, NULL);
     CHECK_STATUS(zt_load_next(load, -1, &event), ZT_OK);
     CHECK(event.kind == ZT_LOAD_KIND_DONE && event.status == ZT_OK);

@@ -1,4 +1,4 @@
-/* How loads end: failures under both policies, several consumers, sources of the caller's thread, a fork. */
+/* Ends of loads: failures with both policies, several consumers, sources of the caller's thread, a fork. */
 #include <pthread.h>
 #include <sys/wait.h>
 
@@ -9,7 +9,7 @@
 
 static size_t sizes[TENSORS];
 
-/* One byte of tensor n is another. */
+/* Changes one byte of tensor n. */
 static void damage(const char *path, size_t n)
 {
     zt_file *file = open_path(path);
@@ -22,7 +22,7 @@ static void damage(const char *path, size_t n)
     free(bytes);
 }
 
-/* A digest that does not agree, checked by one and by several threads, in the ring and in memory of the request's own. */
+/* A wrong digest, checked with one and several threads, in the ring and in the caller's memory. */
 static void test_broken_digest(zt_encoding encoding)
 {
     const char *path = scratch_path("digest.zt");
@@ -61,7 +61,8 @@ static void test_broken_digest(zt_encoding encoding)
     remove(path);
 }
 
-/* The file is cut short under the load: what comes in several events fails in the middle, and the slots go on. */
+/* The file is truncated during the load: a request in several events fails in the middle, and the slots are
+ * reused. */
 static void test_short_file(void)
 {
     const char *path = scratch_path("short.zt");
@@ -82,7 +83,7 @@ static void test_short_file(void)
         how.mode = ZT_MODE_READ;
         REQUIRE(got != NULL && zt_open(path, &how, &file) == ZT_OK && request_all(file, requests, 0) == 3);
         bytes = read_file(path, &size);
-        write_file(path, bytes, 800000); /* the same file, cut short */
+        write_file(path, bytes, 800000); /* the same file, truncated */
         free(bytes);
         o.keep_going = keep_going;
         o.slot_size = SLOT;
@@ -100,7 +101,7 @@ static void test_short_file(void)
     }
 }
 
-/* What cannot be cut, and is more than may be in temporary memory. */
+/* Bytes that cannot be split, and need more temporary memory than allowed. */
 static void test_too_large(void)
 {
     const char *path = scratch_path("large.zt");
@@ -121,7 +122,7 @@ static void test_too_large(void)
     remove(path);
 }
 
-/* Each event goes to one of the consumers; all hear of the end. */
+/* Each event goes to one of the consumers; all see the end. */
 typedef struct consumer {
     zt_load *load;
     uint64_t bytes;
@@ -187,7 +188,7 @@ static void test_consumers(const zt_file *file)
     }
 }
 
-/* A source that has to be read by the threads that call the library. */
+/* A source that only threads that call the library may read. */
 typedef struct callers {
     const unsigned char *bytes;
     size_t size;
@@ -244,7 +245,7 @@ static void test_callers_thread(const char *path)
     free(got);
 }
 
-/* A child has none of the threads: every call says so at once, and the parent's load goes on. */
+/* A forked child does not have the threads: every call fails at once, and the parent's load continues. */
 static void test_fork(const zt_file *file)
 {
     zt_read_request requests[TENSORS];
@@ -266,7 +267,7 @@ static void test_fork(const zt_file *file)
         INIT(event);
         good = zt_load_next(load, -1, &event) == ZT_ERROR_STATE && zt_load_cancel(load) == ZT_ERROR_STATE;
         zt_load_release(load, &event);
-        /* Another program: valgrind would count what the child rightly leaves, the parent's, as lost. */
+        /* A separate program: valgrind would report the memory that the child cannot free as lost. */
         if (good && zt_load_finish(load, NULL) == ZT_ERROR_STATE)
             execl("/bin/sh", "sh", "-c", "exit 7", (char *)NULL);
         _exit(1);
@@ -279,10 +280,10 @@ static void test_fork(const zt_file *file)
     free(got);
 }
 
-/* What a process of its own does that ends in the middle of a load and of a cache. */
+/* For a separate process that ends during a load, with a cache. */
 static int exit_early(const char *path)
 {
-    static zt_load *load; /* not lost, for those who look for what is */
+    static zt_load *load; /* global, so that leak checkers do not report it */
     static zt_cache *cache;
     static zt_file *file;
     zt_load_event event;
@@ -302,8 +303,9 @@ static int exit_early(const char *path)
                : 1;
 }
 
-/* It ends: nothing waits for the threads. It is another program, as valgrind would count what it leaves as lost; started by
- * what starts this one, where the programs are not for this machine. */
+/* The process ends without waiting for the threads. It is a separate program, because valgrind would report
+ * its memory as lost. The program is started with the runner of this one, if programs are for another
+ * machine. */
 static void test_exit(const char *program, const char *path)
 {
     pid_t child;
@@ -358,7 +360,7 @@ int main(int argc, char **argv)
     test_broken_digest(ZT_ENCODING_ZSTD);
     test_short_file();
     test_too_large();
-    sizes[7] = 700000; /* of many slots */
+    sizes[7] = 700000; /* needs many slots */
     write_tensors(path, sizes, TENSORS, ZT_ENCODING_RAW, ZT_DIGEST_NONE);
     file = open_path(path);
     test_consumers(file);

@@ -1,4 +1,4 @@
-/* Chapter "load": loads of several files, and what they say of each. */
+/* Chapter "load": loads of several files, and the statistics of each. */
 #include "loading.h"
 
 #define SLOT (64 << 10)
@@ -6,7 +6,7 @@
 static const size_t sizes[] = {0, 300000, 4096, 100, 2500000};
 #define TENSORS COUNT(sizes)
 
-/* Requests of two files at once, which the caller closes before the load ends. */
+/* Requests of two files at once. The caller closes the files before the load ends. */
 static void test_two_files(const char *path)
 {
     zt_read_request requests[2 * TENSORS];
@@ -19,7 +19,7 @@ static void test_two_files(const char *path)
     REQUIRE(request_all(one, requests, 0) == TENSORS && request_all(again, requests + TENSORS, 0) == TENSORS);
     INIT(o);
     o.slot_size = SLOT;
-    for (i = 0; i < TENSORS; i += 2) /* each from one of them */
+    for (i = 0; i < TENSORS; i += 2) /* alternates between them */
         requests[i] = requests[TENSORS + i];
     load = start_load(requests, TENSORS, &o);
     zt_close(one);
@@ -30,7 +30,7 @@ static void test_two_files(const char *path)
     free(got);
 }
 
-/* What was read of each file and part, in pages of one and two: they add up to what the load says of all. */
+/* Statistics for each file and part, listed one and two at a time. They add up to the load's. */
 static void test_part_stats(const char *path)
 {
     const char *copy = scratch_path("load_files_part.zt");
@@ -99,8 +99,8 @@ static void test_part_stats(const char *path)
     remove(copy);
 }
 
-/* Many files whose requests alternate, all of which the caller closes at once: each is counted once, in the order in which
- * the requests name them first, and asked for one by one. */
+/* Many files with alternating requests. The caller closes all at once. Each is listed once, in the order of
+ * its first request, and listed one at a time. */
 static void test_many_files(const char *path)
 {
     enum { FILES = 40, ROUNDS = 3 };

@@ -1,4 +1,4 @@
-/* Chapter "load_rows": requests for rows, with a check, with a conversion; in batches, loads and a cache. */
+/* Chapter "load_rows": requests for rows, with digests and conversions, in batches, loads and a cache. */
 #include "loading.h"
 
 #define SIZE 1200000
@@ -20,7 +20,7 @@ static void set_rows(zt_read_request *r, const shape *s)
     r->row_length = s->row_length, r->row_stride = s->row_stride, r->dst_stride = s->dst_stride;
 }
 
-/* Whether dst is the rows, and 0xa5 between and behind them. */
+/* Whether dst has the rows, and 0xa5 between and after them. */
 static int has_rows(const unsigned char *dst, size_t size, const shape *s)
 {
     uint64_t row, i, at = 0;
@@ -82,7 +82,7 @@ static void test_rows(const zt_file *file)
     free(dst);
 }
 
-/* Three that fill one matrix, column block by column block; and the same where two of them touch. */
+/* Three requests that fill one matrix in blocks of columns; and a case where two of them overlap. */
 static void test_fused(const zt_file *file)
 {
     static const shape columns[] = {{0, 500, 100, 0, 350}, {50000, 500, 50, 75, 350}, {100000, 500, 200, 1000, 350}};
@@ -149,14 +149,14 @@ static void test_bad_numbers(const zt_file *file)
     CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT);
     r.start = NULL, r.dst = NULL;
     CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT);
-    /* A ring has no gaps. */
+    /* Rows in a ring do not have gaps. */
     r.dst_size = 0, r.dst_stride = 9;
     CHECK(load_one(&r) != ZT_OK);
     for (i = 0; i < sizeof dst; i++)
         CHECK(dst[i] == 0xa5);
 }
 
-/* u8 as u16 and f32: whole, a range, rows, and rows with gaps; with the digest checked, and without. */
+/* u8 as u16 and f32: completely, a range, rows, and rows with gaps; with and without checked digests. */
 static void test_convert(const zt_file *file)
 {
     static const shape rows = {10, 40, 30, 100, 0}, gaps = {10, 40, 30, 100, 130};
@@ -226,7 +226,8 @@ static void test_cache(const zt_file *file)
     zt_cache_free(cache);
 }
 
-/* Through slots that are smaller: zstd with its digest, rows and a conversion, one after the other in temporary memory. */
+/* Through smaller slots: zstd with its digest, rows and a conversion. They use temporary memory one after the
+ * other. */
 static void test_small_slots(const zt_file *file)
 {
     static const shape rows = {0, 300, 1000, 4000, 0};
@@ -275,7 +276,7 @@ static void test_small_slots(const zt_file *file)
                     break;
             }
             came[event.tag] += event.size, ended[event.tag] += event.last;
-            late[held++] = event; /* two of the three slots are given back late */
+            late[held++] = event; /* two of the three slots are released late */
             if (held == 2)
                 for (; held > 0; held--)
                     zt_load_release(load, &late[held - 1]);
@@ -296,7 +297,8 @@ static void test_small_slots(const zt_file *file)
     }
 }
 
-/* One flipped byte is found by the request that asks for it, also where it converts or fills rows, and by no other. */
+/* A flipped byte is reported by the request that reads it, also with a conversion or rows, and by no
+ * other. */
 static void test_verify(const char *path)
 {
     static const shape rows = {0, 1200, 1000, 0, 1001};

@@ -1,10 +1,11 @@
-/* What the tests of loads share: a file of tensors whose bytes are known, requests for them, and a consumer. */
+/* Common code of the tests of loads: a file of tensors with computed bytes, requests for them, and a
+ * consumer. */
 #ifndef LOADING_H
 #define LOADING_H
 
 #include "writing.h"
 
-/* The byte at a place of tensor n. */
+/* The byte at an offset of tensor n. */
 static inline unsigned char byte_of(size_t n, size_t at)
 {
     return (unsigned char)((at * 7 + (at >> 8) * 13 + n * 31) & 0xff);
@@ -17,7 +18,7 @@ static inline void fill_tensor(unsigned char *bytes, size_t n, size_t size)
         bytes[i] = byte_of(n, i);
 }
 
-/* Writes tensors t0, t1, ... of so many bytes each. */
+/* Writes tensors t0, t1, ... of these sizes. */
 static inline void write_tensors(const char *path, const size_t *sizes, size_t count, zt_encoding encoding, zt_digest digest)
 {
     zt_write_options options;
@@ -41,7 +42,7 @@ static inline void write_tensors(const char *path, const size_t *sizes, size_t c
     REQUIRE(zt_write_finish(writer, NULL) == ZT_OK);
 }
 
-/* Requests for all objects of a file, without memory: their tag is the object's number, counted from first. */
+/* Requests for all objects of a file, without memory. Their tag is the object's index plus first. */
 static inline size_t request_all(const zt_file *file, zt_read_request *requests, uint64_t first)
 {
     size_t i, count = zt_object_count(file);
@@ -54,14 +55,14 @@ static inline size_t request_all(const zt_file *file, zt_read_request *requests,
     return count;
 }
 
-/* What came of each tensor. */
+/* The received bytes of each tensor. */
 typedef struct received {
     uint64_t bytes[512];
     unsigned ended[512], failed[512];
     size_t events, wrong;
 } received;
 
-/* Looks at the bytes of an event. */
+/* Checks the bytes of an event. */
 static inline void receive(received *got, const zt_load_event *event)
 {
     size_t i, n = (size_t)event->tag;
@@ -84,7 +85,7 @@ static inline void receive(received *got, const zt_load_event *event)
     got->bytes[n] += event->size;
 }
 
-/* Takes all events of a load and gives each back; how it ended. */
+/* Takes and releases all events of a load. Returns how it ended. */
 static inline zt_status drain(zt_load *load, received *got)
 {
     zt_load_event event;
@@ -98,7 +99,7 @@ static inline zt_status drain(zt_load *load, received *got)
     }
 }
 
-/* Whether each of the tensors came whole, and nothing else. */
+/* Whether each of the tensors was received completely, and nothing else. */
 static inline int all_received(const received *got, const size_t *sizes, size_t count)
 {
     size_t i, wrong = got->wrong;
@@ -109,7 +110,7 @@ static inline int all_received(const received *got, const size_t *sizes, size_t 
     return wrong == 0;
 }
 
-/* A load that has begun. */
+/* A load that was started. */
 static inline zt_load *start_load(const zt_read_request *requests, size_t count, const zt_load_options *options)
 {
     zt_load *load = NULL;

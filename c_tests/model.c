@@ -1,4 +1,4 @@
-/* Models of many files through the functions that read any file: what is where, views, batches, advice, verification. */
+/* Models of many files with the functions for all files: parts, views, batches, advice, verification. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200112L /* ftruncate */
 #endif
@@ -23,7 +23,8 @@ static zt_file *open_model(const char *name, zt_mode mode, uint32_t threads)
 static const char split_first[] = "foreign/valid/amber-gguf-split-hand/llm-00001-of-00003.gguf";
 static const char index_path[] = "foreign/valid/amber-hf-sharded/model.safetensors.index.json";
 
-/* Each part is the file that zt_open opens: the same size, identity, container, bytes, and objects with the same bytes. */
+/* Each part equals the file that zt_open opens: size, identity, container, and objects with the same
+ * bytes. */
 static void parts(const char *name, size_t count, zt_mode mode, uint32_t threads)
 {
     zt_file *model = open_model(name, mode, threads);
@@ -86,7 +87,7 @@ static void parts(const char *name, size_t count, zt_mode mode, uint32_t threads
     zt_close(model);
 }
 
-/* One listing and one batch are of all parts. */
+/* One listing and one batch cover all parts. */
 static void all_at_once(zt_mode mode)
 {
     enum { MOST = 32, SPACE = 4096 };
@@ -122,7 +123,7 @@ static void all_at_once(zt_mode mode)
     zt_close(model);
 }
 
-/* The parts in any order, and a file of another container among them. */
+/* The parts in any order, including a file of another container. */
 static void by_paths(void)
 {
     char first[4096], third[4096];
@@ -138,12 +139,12 @@ static void by_paths(void)
     CHECK(zt_part_count(file) == 2 && part_info(file, 0).container == ZT_CONTAINER_ZT_1_2);
     CHECK(part_info(file, 1).container == ZT_CONTAINER_SAFETENSORS && strcmp(zt_file_version(file), "1.2.0") == 0);
     zt_close(file);
-    /* A file twice has each name twice: both parts are named. */
+    /* If a file is given twice, each name is in two parts: the error names both. */
     paths[2] = first;
     CHECK_STATUS(zt_open_parts(paths + 1, 2, NULL, &file), ZT_ERROR_CORRUPT);
     CHECK(file == NULL && strcmp(zt_last_error_rule(), "name-duplicate") == 0);
     CHECK(strstr(zt_last_error(), "is in two parts") != NULL && strstr(zt_last_error(), "a.safetensors") != NULL);
-    /* Limits are for all parts together. */
+    /* Limits count all parts together. */
     options.max_objects = 3;
     CHECK_STATUS(zt_open_model(data_path(split_first), &options, &file), ZT_ERROR_LIMIT);
     CHECK(strstr(zt_last_error(), "parts together have more than 3 objects") != NULL);
@@ -168,7 +169,7 @@ static void by_paths(void)
     CHECK_STATUS(zt_open_model("no such model", NULL, &file), ZT_ERROR_NO_FILE);
 }
 
-/* A part that ends while the model is open: what is read of it says which, and the others are read. */
+/* A part is truncated while the model is open: errors name the part, and the other parts are read. */
 static void a_part_is_cut(void)
 {
     static unsigned char space[4096];
@@ -212,7 +213,7 @@ static void a_part_is_cut(void)
     remove(paths[0]);
 }
 
-/* What is changed is a file: a model is refused, whatever it is opened by. */
+/* Only files can be changed: a model is rejected, for every path that opens it. */
 static void is_not_changed(void)
 {
     zt_writer *writer = NULL;
@@ -232,7 +233,7 @@ static void on_start(void *context, uint32_t thread)
     __atomic_add_fetch(&started, 1, __ATOMIC_RELAXED);
 }
 
-/* Parts are opened by threads of the caller's, if it asks for some. */
+/* The caller's options let several threads open parts. */
 static void on_threads(void)
 {
     zt_open_options options;
@@ -252,7 +253,7 @@ static void on_threads(void)
     CHECK(started == 2);
 }
 
-/* A safetensors file of two tensors of a byte. */
+/* A safetensors file with two tensors of a byte. */
 static void write_two(const char *path, const char *a, const char *b)
 {
     unsigned char bytes[256] = {0};
@@ -283,7 +284,8 @@ static size_t objects_of(const char *path, uint32_t part, uint32_t include_unlis
     return count;
 }
 
-/* An index beside a part rules; what it omits is counted, and can be included; a part can be opened alone. */
+/* An index beside a part defines the model. Tensors that it omits are counted and can be included. A part can
+ * be opened alone. */
 static void left_out(void)
 {
     char one[512], two[512], index_file[512], index[600];

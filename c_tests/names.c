@@ -1,4 +1,5 @@
-/* Names with a length, which may hold a NUL: in every call that finds by a name, and in every one that writes. */
+/* Names with a length, which may contain a NUL, in every call that finds by name and in every call that
+ * writes. */
 #include "support.h"
 
 static const uint64_t two[2] = {2, 2}, four = 4, zeros[3] = {0, 0, 0};
@@ -18,7 +19,7 @@ static void by_length(void)
     zt_close(file);
 }
 
-/* What is written under names that hold a NUL: many at once, attributes, copies. */
+/* Writes names that contain a NUL: a batch, attributes, copies. */
 static void written_names(void)
 {
     static const char name[] = "a\0b", key[] = "k\0ey";
@@ -67,7 +68,7 @@ static void written_names(void)
     CHECK(remove(path) == 0 && remove(copy) == 0);
 }
 
-/* A copy of a text in memory that ends with its last byte: what reads on is found by a sanitizer. */
+/* A copy of a text in memory that ends with its last byte: a sanitizer detects reads past it. */
 static char *without_nul(const char *text, size_t length)
 {
     char *copy = (char *)malloc(length);
@@ -76,7 +77,7 @@ static char *without_nul(const char *text, size_t length)
     return copy;
 }
 
-/* Every call that writes an object at once takes the same three bytes as its name. */
+/* Every call that writes an object gets the same three bytes as its name. */
 static void every_call_that_writes_one(void)
 {
     static const uint64_t indices[4] = {0, 1, 0, 1}, indptr[3] = {0, 2, 4}, coords[8] = {0, 0, 1, 1, 0, 1, 0, 1};
@@ -124,7 +125,7 @@ static void every_call_that_writes_one(void)
     remove(path);
 }
 
-/* A length for no name at all, and one of bytes that are no UTF-8. */
+/* A length without a name, and a name that is not UTF-8. */
 static void refused(void)
 {
     const char *path = scratch_path("refused.zt");
@@ -142,7 +143,7 @@ static void refused(void)
     zt_write_abort(w);
 }
 
-/* Names of formats, roles and types that no version knows. */
+/* Names of unknown formats, roles and types. */
 static void parts_of_an_object(void)
 {
     const char *path = scratch_path("parts.zt");

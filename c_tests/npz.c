@@ -1,4 +1,5 @@
-/* npz and npy through the functions that read any file: names, types that are listed, deflate, strides, byte order. */
+/* npz and npy with the functions for all files: names, types that are only listed, deflate, strides, byte
+ * order. */
 #include "support.h"
 
 static zt_file *open_in(const char *name, zt_mode mode)

@@ -1,6 +1,6 @@
-/* Listings and zt_object_read_as of every object of every file there is: numbers of the object, or an error that names
- * what the object is. Never a component of it, and never a byte behind what `written` says. And the numbers of blocks of
- * a real GGUF, by their formulas. */
+/* Listings and zt_object_read_as of every object of every file: returns the object's numbers, or an error
+ * that names the reason. It must not return a component instead, or write past `written`. Also decodes blocks
+ * of a real GGUF by their formulas. */
 #include "loading.h"
 #include <dirent.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 static unsigned long arrays, blocks, sparse, groups, weights, refused_formats, refused_types, conversions, mismatches;
 static unsigned char as[LARGEST + 64], plain[LARGEST];
 
-/* The memory from `end` on has its old contents. */
+/* Checks that the memory from `end` on is unchanged. */
 static int untouched(size_t end)
 {
     for (; end < sizeof as; end++)
@@ -25,7 +25,7 @@ static int names(const char *message, const char *what)
     return what && strstr(message, what) != NULL;
 }
 
-/* What a refusal names: the format if that is not dense, or the dtype or the type of its numbers. */
+/* The word in the error: the format if it is not dense, otherwise the dtype or type. */
 static int names_it(const zt_object *object, const zt_component *data)
 {
     const char *message = zt_last_error();
@@ -34,7 +34,7 @@ static int names_it(const zt_object *object, const zt_component *data)
     return data && (names(message, type_name(data)) || names(message, dtype_name(data)) || names(message, encoding_name(data)));
 }
 
-/* A batch reads the numbers of an object: all of them, every second row, a slice. `as` has what is expected. */
+/* A batch reads an object's numbers: all, every second row, a slice. `as` has the expected ones. */
 static void in_a_batch(const zt_file *file, const zt_object *object, zt_dtype to, size_t size)
 {
     static unsigned char got[LARGEST + 1];
@@ -82,7 +82,7 @@ static void in_a_batch(const zt_file *file, const zt_object *object, zt_dtype to
     CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT);
 }
 
-/* Every second element of each dimension, the first one left out where there are several. */
+/* Every second element of each dimension; the first one is left out if there are several. */
 static void by_a_strided_slice(const zt_file *file, const zt_object *object, zt_dtype to, size_t size)
 {
     static unsigned char got[LARGEST + 1];
@@ -114,7 +114,8 @@ static void by_a_strided_slice(const zt_file *file, const zt_object *object, zt_
     CHECK(got[all * each] == 0xa5);
 }
 
-/* Whether a load of this request gives what is wanted, piece by piece. Returns its status, and whether a digest is why. */
+/* Whether a load of this request gives the expected numbers. Returns its status, and whether a digest
+ * failed. */
 static zt_status load_gives(const zt_read_request *request, const zt_load_options *options, const void *wanted, size_t size,
     int *is_of_digest)
 {
@@ -142,7 +143,7 @@ static zt_status load_gives(const zt_read_request *request, const zt_load_option
     return status;
 }
 
-/* With each digest checked, which is the one thing that only this load looks at. */
+/* With digest checks, which other reads do not make. */
 static void through_a_ring(const zt_object *object, zt_dtype to, size_t size)
 {
     zt_read_request r;
@@ -189,11 +190,11 @@ static void one_dtype(const zt_file *file, const zt_object *object, zt_dtype to)
     size_t written = 77;
     zt_status sized = zt_object_size_as(object, to, &size), status;
     memset(as, 0xa5, sizeof as);
-    if (sized == ZT_ERROR_LIMIT) { /* more than 2^64 bytes */
+    if (sized == ZT_ERROR_LIMIT) { /* larger than 2^64 bytes */
         CHECK(size == 77 && zt_object_read_as(object, to, as, sizeof as, &written) == sized && written == 77 && untouched(0));
         return;
     }
-    if (sized == ZT_ERROR_CORRUPT) { /* a layout with a part or an attribute that is damaged or missing */
+    if (sized == ZT_ERROR_CORRUPT) { /* a layout with a damaged or missing part or attribute */
         CHECK(!is_dense);
         CHECK(size == 77 && zt_object_read_as(object, to, as, sizeof as, &written) == sized && written == 77 && untouched(0));
         return;
@@ -221,11 +222,11 @@ static void one_dtype(const zt_file *file, const zt_object *object, zt_dtype to)
     }
     status = zt_object_read_as(object, to, as, sizeof as, &written);
     CHECK(untouched((size_t)size));
-    if (status == ZT_ERROR_LIMIT) { /* numbers would be lost: convert.c counts them */
+    if (status == ZT_ERROR_LIMIT) { /* numbers do not fit: convert.c counts them */
         CHECK(written == 77);
         return;
     }
-    if (status != ZT_OK) { /* damaged, or of an encoding that is unknown */
+    if (status != ZT_OK) { /* damaged, or of an unknown encoding */
         CHECK(written == 77 && (!is_dense || zt_component_read(data, plain, sizeof plain) == status));
         return;
     }
@@ -241,12 +242,12 @@ static void one_dtype(const zt_file *file, const zt_object *object, zt_dtype to)
         arrays++;
     }
     CHECK_STATUS(zt_object_read_as(object, to, as, sizeof as, NULL), ZT_OK);
-    /* A request for an array reads whole blocks. */
+    /* A request for an array reads complete blocks. */
     if (!(is_dense && type == ZT_TYPE_F4_E2M1 && count % 2 != 0)) /* rows would end within a byte */
         in_a_batch(file, object, to, written);
     if (format != ZT_FORMAT_BLOCKS && type != ZT_TYPE_F4_E2M1 && written > 0) {
         by_a_strided_slice(file, object, to, written);
-        if (to == ZT_DTYPE_F32) { /* each starts threads */
+        if (to == ZT_DTYPE_F32) { /* each call starts threads */
             through_a_ring(object, to, written);
             in_a_cache(object, to, written);
         }
@@ -262,7 +263,7 @@ static void one_file(const char *path)
     size_t i, filled;
     zt_dtype to;
     INIT(options);
-    options.combine_quantized = 1; /* the weights of checkpoints are objects, too */
+    options.combine_quantized = 1; /* so that the weights of checkpoints are objects */
     if (zt_open(path, &options, &file) != ZT_OK)
         return;
     for (i = 0; i < zt_object_count(file) && i < 40; i++) {
@@ -320,7 +321,7 @@ static float q4_k_element(const unsigned char *data, size_t i)
     const size_t group = i % 256 / 32;
     const unsigned code = block[16 + group / 2 * 32 + i % 32] >> group % 2 * 4 & 15;
     unsigned scale = packed[group] & 63, min = packed[group + 4] & 63;
-    volatile float scaled, least; /* each product is rounded to a float */
+    volatile float scaled, least; /* rounds each product to a float */
     if (group >= 4) {
         scale = (packed[group + 4] & 15) | packed[group - 4] >> 6 << 4;
         min = packed[group + 4] >> 4 | packed[group] >> 6 << 4;
@@ -331,7 +332,8 @@ static float q4_k_element(const unsigned char *data, size_t i)
     return scaled - least;
 }
 
-/* f32 and f16 of a tensor: whole, by rows to memory with gaps, by a slice, and through the ring of a load. */
+/* f32 and f16 of a tensor: completely, by rows into memory with gaps, as a slice, and through a load's
+ * ring. */
 static void numbers_of_blocks(const char *name, size_t count, size_t block, float (*element)(const unsigned char *, size_t))
 {
     zt_file *file = open_data("foreign/valid/amber-candle-writer.gguf");
@@ -362,7 +364,7 @@ static void numbers_of_blocks(const char *name, size_t count, size_t block, floa
         const unsigned char *half = halves + 2 * i, little[2] = {half[is_big_endian() != 0], half[!is_big_endian()]};
         CHECK(fabs((double)f16_at(little) - numbers[i]) <= fabs(numbers[i]) / 2048 + ldexp(1, -25));
     }
-    /* Rows of one block, each second place of memory unchanged. */
+    /* Rows of one block. Every second row of memory must not change. */
     INIT(request);
     request.component = data, request.rows = blocks_there, request.row_length = block, request.convert = ZT_DTYPE_F32;
     request.dst = rows, request.dst_size = sizeof rows, request.dst_stride = 8 * of;
@@ -373,7 +375,7 @@ static void numbers_of_blocks(const char *name, size_t count, size_t block, floa
         for (j = 0; j < 4 * of && i + 1 < blocks_there; j++)
             CHECK(((unsigned char *)(rows + 2 * of * i + of))[j] == 0xa5);
     }
-    /* The last block alone, as f16. */
+    /* The last block only, as f16. */
     INIT(request);
     request.component = data, request.offset = (blocks_there - 1) * block, request.length = block;
     request.convert = ZT_DTYPE_F16, request.dst = again, request.dst_size = sizeof again;
@@ -413,8 +415,8 @@ static void write_large(zt_writer *writer, const char *name, zt_encoding encodin
     CHECK_STATUS(zt_write_object(writer, &object), ZT_OK);
 }
 
-/* Pieces that are not whole blocks by themselves: by one thread and several, through a ring, and compressed. Some numbers
- * are too large for f16: all of them are counted, whichever thread finds them. */
+/* Pieces that are not complete blocks: with one thread and several, through a ring, and compressed. Some
+ * numbers are too large for f16. All of them are counted, in every thread. */
 static void many_blocks(void)
 {
     const char *path = scratch_path("blocks.zt");
@@ -460,7 +462,7 @@ static void many_blocks(void)
         CHECK(strstr(zt_last_error(), count) != NULL);
         request.lossy = 1;
         CHECK_STATUS(zt_read_batch(file, &request, 1, &options, NULL), ZT_OK);
-        /* Some rows of blocks, from a range that is not at a page. */
+        /* Some rows of blocks, from an offset that is not at a page. */
         request.convert = ZT_DTYPE_F32, request.offset = 7 * Q8_0_BLOCK, request.length = 99999 * Q8_0_BLOCK;
         CHECK_STATUS(zt_read_batch(file, &request, 1, &options, NULL), ZT_OK);
         CHECK(memcmp(numbers, wanted + 7 * 32, 4 * 99999 * 32) == 0);
@@ -474,7 +476,7 @@ static void many_blocks(void)
         request.component = component_of(file, round % 2 ? "packed" : "plain", "data"), request.length = ZT_WHOLE;
         request.convert = ZT_DTYPE_F32;
         options.slot_size = 65536 << round, options.slot_count = 4, options.threads = 1 + round / 2;
-        /* Raw components go to the slots without memory for all of them. */
+        /* Raw components are read into the slots without memory for all of them. */
         options.in_flight = round % 2 ? 0 : 2u << 20;
         CHECK_STATUS(load_gives(&request, &options, wanted, 4 * LARGE_COUNT, &is_of_digest), ZT_OK);
     }
@@ -483,7 +485,7 @@ static void many_blocks(void)
     free(stored), free(numbers), free(wanted);
 }
 
-/* Numbers that are larger than a slot are made whole first, within in_flight. */
+/* Numbers that are larger than a slot are decoded to temporary memory first, within in_flight. */
 static void more_than_a_slot(void)
 {
     static const uint64_t shape[2] = {100, 1000}, coords[6] = {0, 50, 99, 999, 500, 0};
@@ -512,7 +514,7 @@ static void more_than_a_slot(void)
     remove(path);
 }
 
-/* Their producers differ. */
+/* The producers differ. */
 static void blocks_of_a_big_endian_file(void)
 {
     zt_file *file = open_data("foreign/valid/amber-big-endian-py.gguf");

@@ -1,4 +1,4 @@
-/* Chapter "object": finding objects, what they say of themselves, and slices of dense ones (slice.c has more). */
+/* Chapter "object": finding and describing objects, and slices of dense ones (slice.c has more). */
 #include "support.h"
 
 static void shapes(void)
@@ -48,7 +48,7 @@ static void products_that_leave_64_bits(void)
     CHECK_U64(zt_object_element_count(zt_object_at(file, 0)), 0);
     CHECK_U64(zt_object_shape(zt_object_at(file, 0))[0], UINT64_MAX);
     zt_close(file);
-    file = open_data("invalid/shape-zero-times-huge.zt"); /* may be taken, and is */
+    file = open_data("invalid/shape-zero-times-huge.zt"); /* readers may accept it, and this one does */
     CHECK_U64(zt_object_element_count(zt_object_at(file, 0)), 0);
     zt_close(file);
 }
@@ -78,7 +78,7 @@ static void odd_names(void)
     CHECK(zt_object_find_n(file, "a\0", 2) == zt_object_at(file, 1));
     CHECK(zt_object_find(file, "aa") == zt_object_at(file, 2));
     zt_close(file);
-    file = open_data("valid-odd/name-nfc-nfd.zt"); /* bytes are compared, nothing else */
+    file = open_data("valid-odd/name-nfc-nfd.zt"); /* only bytes are compared */
     CHECK(zt_object_find(file, "\xc3\xa9") == zt_object_at(file, 0));
     CHECK(zt_object_find(file, "e\xcc\x81") == zt_object_at(file, 1));
     CHECK(zt_object_find(file, "e") == NULL);
@@ -106,7 +106,7 @@ static void finding(void)
     CHECK(zt_object_find(file, NULL) == NULL);
     CHECK(zt_component_find(zt_object_at(file, 0), "values") == NULL);
     CHECK(zt_component_find(zt_object_at(file, 0), NULL) == NULL);
-    CHECK_STR(zt_last_error(), kept); /* finding nothing is no failure */
+    CHECK_STR(zt_last_error(), kept); /* not finding an object is not a failure */
     zt_close(file);
 }
 

@@ -1,4 +1,5 @@
-/* Chapter "open": by path and by descriptor, references. Options: open_options.c; memory and callbacks: open_source.c. */
+/* Chapter "open": opening by path and by descriptor, and references. Options: open_options.c; memory and
+ * callbacks: open_source.c. */
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -55,7 +56,7 @@ static void what_is_no_file(void)
     expect_failure(data_path("v1.2"), NULL, ZT_ERROR_IO);
     expect_failure(data_path("v1.2/py-1.2.3-empty.zt/x"), NULL, ZT_ERROR_IO);
     REQUIRE(mkfifo(fifo, 0600) == 0);
-    expect_failure(fifo, NULL, ZT_ERROR_IO); /* and does not wait for a writer */
+    expect_failure(fifo, NULL, ZT_ERROR_IO); /* must not wait for a writer */
     CHECK(remove(fifo) == 0);
 }
 
@@ -84,7 +85,7 @@ static void what_is_no_ztensor(void)
     CHECK(strstr(zt_last_error(), "dup-object-same.zt") != NULL);
 }
 
-/* A .zt inside a larger file, which starts at `offset` of it: what is borrowed is as aligned as that. */
+/* A .zt inside a larger file, at `offset`. Borrowed bytes have the alignment of the offset. */
 static void inside(uint64_t offset)
 {
     static const char *const name = "v1.2/py-1.2.3-all-dtypes.zt";
@@ -127,7 +128,7 @@ static void inside(uint64_t offset)
         CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
         zt_close(file);
     }
-    /* Without its 100 bytes of something else behind it, length 0 says the same. */
+    /* Without 100 other bytes after it, length ZT_WHOLE has the same effect. */
     write_file(path, whole, (size_t)offset + size);
     fd = open(path, O_RDONLY);
     REQUIRE(fd >= 0);
@@ -139,10 +140,11 @@ static void inside(uint64_t offset)
     CHECK(file == NULL);
     CHECK(zt_open_fd(fd, offset, size + 1, NULL, &file) != ZT_OK && file == NULL);
     CHECK(zt_open_fd(fd, offset, UINT64_MAX - 1, NULL, &file) != ZT_OK && file == NULL);
-    CHECK_STATUS(zt_open_fd(fd, offset, 0, NULL, &file), ZT_ERROR_UNKNOWN_CONTAINER); /* a part of no bytes is no file */
+    /* a part of 0 bytes is not a file */
+    CHECK_STATUS(zt_open_fd(fd, offset, 0, NULL, &file), ZT_ERROR_UNKNOWN_CONTAINER);
     CHECK(zt_open_fd(fd, offset + size + 1, ZT_WHOLE, NULL, &file) != ZT_OK && file == NULL);
     CHECK(zt_open_fd(fd, UINT64_MAX, UINT64_MAX, NULL, &file) != ZT_OK && file == NULL);
-    CHECK(fcntl(fd, F_GETFD) != -1); /* ours, and still open */
+    CHECK(fcntl(fd, F_GETFD) != -1); /* the caller's descriptor is still open */
     CHECK(close(fd) == 0);
     CHECK(remove(path) == 0);
     free(whole);
@@ -161,7 +163,7 @@ static zt_status read_at(void *context, uint64_t offset, void *dst, size_t size)
     return pread(*(const int *)context, dst, size, (off_t)offset) == (ssize_t)size ? ZT_OK : ZT_ERROR_IO;
 }
 
-/* Every container opens also by descriptor, in memory and by the caller's functions. */
+/* Every container can also be opened by descriptor, in memory, and through the caller's functions. */
 static void every_container(void)
 {
     static const struct { const char *name; zt_container container; } rows[] = {

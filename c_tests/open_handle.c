@@ -1,4 +1,5 @@
-/* Chapter "open": a part of a larger file by a HANDLE of Windows. Elsewhere there is no such thing, and that is what is said. */
+/* Chapter "open": a part of a larger file by a HANDLE of Windows. On other systems the call fails with that
+ * message. */
 #ifdef _WIN32
 #include <windows.h>
 #endif
@@ -9,7 +10,7 @@
 
 static const char name[] = "v1.2/py-1.2.3-all-dtypes.zt";
 
-/* For reading, shared with everybody. */
+/* For reading, shared with all processes. */
 static HANDLE opened(const char *path, DWORD access, DWORD flags)
 {
     const DWORD shared = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
@@ -80,14 +81,15 @@ static void parts(uint64_t offset)
     expect_no_file(handle, offset, 0, ZT_ERROR_UNKNOWN_CONTAINER);
     expect_no_file(handle, offset + size + 1, ZT_WHOLE, ZT_ERROR_INVALID_ARGUMENT);
     expect_no_file(handle, UINT64_MAX, UINT64_MAX, ZT_ERROR_INVALID_ARGUMENT);
-    CHECK(position(handle) >= 0); /* ours, and still open */
+    CHECK(position(handle) >= 0); /* the caller's handle is still open */
     CHECK(CloseHandle(handle));
     CHECK(remove(path) == 0);
     free(whole);
     free(bytes);
 }
 
-/* Past the page cache, from a place that is no multiple of a sector up to the end of the file, which is none either. */
+/* Direct reads from an offset that is not a multiple of a sector up to the end of the file, which is not one
+ * either. */
 static void direct(uint64_t offset)
 {
     const char *path = scratch_path("direct.bin");
@@ -121,7 +123,7 @@ static void direct(uint64_t offset)
         options.direct = ZT_DIRECT_ALWAYS;
         status = zt_read_batch(file, &request, 1, &options, &stats);
         if (status == ZT_ERROR_UNSUPPORTED)
-            printf("open_handle: skipped: no reads past the page cache here\n");
+            printf("open_handle: skipped: direct reads are not supported here\n");
         else if (CHECK_STATUS(status, ZT_OK))
             CHECK(stats.direct == 1 && memcmp(got, want, want_size) == 0);
         free(got);
@@ -157,14 +159,14 @@ static void bad_handles(void)
     CHECK(strstr(zt_last_error(), "FILE_FLAG_NO_BUFFERING") != NULL);
     CHECK(CloseHandle(handle));
     handle = opened(path, GENERIC_WRITE, FILE_ATTRIBUTE_NORMAL);
-    expect_no_file(handle, 0, ZT_WHOLE, ZT_ERROR_IO); /* cannot be read */
+    expect_no_file(handle, 0, ZT_WHOLE, ZT_ERROR_IO); /* not readable */
     CHECK(CloseHandle(handle));
     REQUIRE(CreatePipe(&one, &other, NULL, 0));
     expect_no_file(one, 0, ZT_WHOLE, ZT_ERROR_IO);
     CHECK(CloseHandle(one) && CloseHandle(other));
     handle = CreateEventA(NULL, TRUE, FALSE, NULL);
     REQUIRE(handle != NULL);
-    expect_no_file(handle, 0, ZT_WHOLE, ZT_ERROR_IO); /* of no file at all */
+    expect_no_file(handle, 0, ZT_WHOLE, ZT_ERROR_IO); /* not a file */
     CHECK(CloseHandle(handle));
     CHECK(remove(path) == 0);
 }

@@ -1,4 +1,4 @@
-/* Chapter "open": what zt_open_options ask for. */
+/* Chapter "open": the effects of zt_open_options. */
 #include "advice.h"
 #include "opening.h"
 
@@ -65,7 +65,7 @@ static void limits(void)
     options.max_objects = 1000;
     CHECK_STATUS(zt_open(data_path("v1.2/py-1.2.3-1000.zt"), &options, &file), ZT_OK);
     zt_close(file);
-    /* 1000 names and objects take more than 16 KiB and less than 1 MiB. */
+    /* 1000 names and objects use between 16 KiB and 1 MiB. */
     INIT(options);
     options.max_memory = 16 << 10;
     expect_failure(data_path("v1.2/py-1.2.3-1000.zt"), &options, ZT_ERROR_LIMIT);
@@ -73,7 +73,7 @@ static void limits(void)
     options.max_memory = 1 << 20;
     CHECK_STATUS(zt_open(data_path("v1.2/py-1.2.3-1000.zt"), &options, &file), ZT_OK);
     zt_close(file);
-    /* One component above the limit does not make the file unreadable. */
+    /* A component above the limit does not make the file unreadable. */
     INIT(options);
     options.max_decoded_size = 1048575;
     CHECK_STATUS(zt_open(data_path("valid-odd/zstd-rle-1m.zt"), &options, &file), ZT_OK);
@@ -85,7 +85,7 @@ static void limits(void)
     component = component_of(file, "z", "data");
     CHECK_STATUS(zt_component_read(component, decoded, 1048576), ZT_OK);
     zt_close(file);
-    /* It is about compressed components: 819200 raw bytes may be read. */
+    /* The limit only applies to compressed components: 819200 raw bytes may be read. */
     options.max_decoded_size = 1;
     CHECK_STATUS(zt_open(data_path("v1.2/rs-1.2.3-1m.zt"), &options, &file), ZT_OK);
     CHECK_STATUS(zt_component_read(component_of(file, "raw", "data"), decoded, 1048576), ZT_OK);
@@ -114,7 +114,7 @@ static void verify_at_open(void)
     INIT(options);
     options.verify = 1;
     for (i = 0; i < COUNT(rows); i++) {
-        zt_file *file = open_data(rows[i].name); /* all of them open when nothing is verified */
+        zt_file *file = open_data(rows[i].name); /* without verification all can be opened */
         zt_close(file);
         if (rows[i].status == ZT_OK) {
             file = NULL;
@@ -147,7 +147,7 @@ static void strict(void)
     INIT(options);
     options.strict = 1;
     for (i = 0; i < COUNT(rows); i++) {
-        zt_close(open_data(rows[i].name)); /* a lenient open takes each */
+        zt_close(open_data(rows[i].name)); /* a lenient open accepts each */
         if (rows[i].status == ZT_OK) {
             CHECK_STATUS(zt_open(data_path(rows[i].name), &options, &file), ZT_OK);
             zt_close(file);
@@ -155,7 +155,7 @@ static void strict(void)
             expect_failure(data_path(rows[i].name), &options, rows[i].status);
         }
     }
-    /* Contents are looked at when they are read or verified. */
+    /* Contents are checked when they are read or verified. */
     CHECK_STATUS(zt_open(data_path("invalid/bool-2.zt"), &options, &file), ZT_OK);
     CHECK_STATUS(zt_component_read(component_of(file, "b", "data"), got, sizeof got), ZT_ERROR_CORRUPT);
     CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_ERROR_CORRUPT);
@@ -169,7 +169,7 @@ static void strict(void)
     zt_close(file);
 }
 
-/* What a file is, is told by its content. */
+/* The content determines the container. */
 static void containers(void)
 {
     zt_open_options options;
@@ -188,7 +188,7 @@ static void containers(void)
     data = component_of(file, "enc.0.norm.gain.39", "data");
     CHECK(zt_component_type(data) == ZT_TYPE_F4_E2M1 && component_info(data).stored_size == 4);
     zt_close(file);
-    /* Elements that do not begin at multiples of their size are copied, not lent. */
+    /* Elements that are not aligned to their size are copied, not borrowed. */
     CHECK_STATUS(zt_open(data_path("foreign/valid/amber-unaligned-header.safetensors"), NULL, &file), ZT_OK);
     data = component_of(file, "enc.1.attn.k.weight.55", "data");
     CHECK(component_info(data).offset == 161 && (zt_component_caps(data) & ZT_CAP_MAP) == 0);

@@ -46,7 +46,7 @@ static void aligned_memory(size_t shift)
             CHECK(are_elements(zt_buffer_data(buffer), bytes + offset, want, width));
             zt_buffer_free(buffer);
         }
-        { /* a view lends what can be borrowed, else it has aligned memory of its own */
+        { /* a view borrows if possible, otherwise it has aligned memory */
             zt_tensor tensor;
             INIT(tensor);
             CHECK_STATUS(zt_tensor_find(file, zt_object_name(zt_object_at(file, i)), &tensor), ZT_OK);
@@ -78,12 +78,12 @@ static void bad_memory(void)
     free(bytes);
 }
 
-/* A source over bytes in memory that counts its calls and fails when a test says so. */
+/* A source of bytes in memory. It counts its calls, and fails when a test asks. */
 typedef struct source_state {
     const unsigned char *bytes;
     size_t size;
     int sizes, reads, closes;
-    int strayed;     /* asked for bytes that are not there, or after close */
+    int strayed;     /* number of calls for bytes past the end, or after close */
     int fail_from;   /* reads from this one on fail; 0 for none */
     zt_status fail_read, fail_size;
 } source_state;
@@ -143,7 +143,7 @@ static void good_source(const unsigned char *bytes, size_t size)
     size_t i;
     CHECK_STATUS(zt_open_source(&source, NULL, &file), ZT_OK);
     REQUIRE(file != NULL);
-    memset(&source, 0xff, sizeof source); /* it was copied */
+    memset(&source, 0xff, sizeof source); /* the library copied it */
     CHECK_U64(file_size(file), size);
     CHECK_U64(zt_object_count(file), 13);
     for (i = 0; i < 13; i++) {
@@ -168,7 +168,7 @@ static void good_source(const unsigned char *bytes, size_t size)
     zt_close(file);
     CHECK(state.closes == 0);
     zt_close(file);
-    CHECK(state.closes == 0); /* the buffer holds a reference */
+    CHECK(state.closes == 0); /* the buffer keeps a reference */
     CHECK(are_elements(zt_buffer_data(buffer), bytes + 64, 120, 8));
     zt_buffer_free(buffer);
     CHECK_U64(state.closes, 1);
@@ -225,7 +225,7 @@ static void failing_source(const unsigned char *bytes, size_t size)
         CHECK_U64(state.closes, 1);
         CHECK(!state.strayed);
     }
-    /* A number that is no status is a failure all the same. */
+    /* An invalid status is also a failure. */
     source = make_source(&state, bytes, size);
     state.fail_from = 1;
     state.fail_read = 12345;
@@ -260,7 +260,7 @@ static void broken_source(const unsigned char *bytes, size_t size)
     CHECK_STATUS(zt_open_source(&source, NULL, &file), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(file == NULL && state.closes == 1);
 
-    /* Bad options: the source was handed over all the same. */
+    /* Invalid options: the source is closed nevertheless. */
     source = make_source(&state, bytes, size);
     INIT(options);
     options.struct_size = 1;
@@ -268,7 +268,7 @@ static void broken_source(const unsigned char *bytes, size_t size)
     CHECK_STATUS(zt_open_source(&source, &options, &file), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(file == NULL && state.closes == 1);
 
-    /* A file that is broken; and no close function, no context that matters. */
+    /* A broken file; a source without a close function and context. */
     source = make_source(&state, bytes, size - 1);
     file = sentinel;
     CHECK_STATUS(zt_open_source(&source, NULL, &file), ZT_ERROR_CORRUPT);
@@ -280,7 +280,7 @@ static void broken_source(const unsigned char *bytes, size_t size)
     zt_close(file);
     CHECK_U64(state.closes, 0);
 
-    /* A source that says it is huge has nothing allocated for it. */
+    /* A source with a huge declared size: nothing is allocated for it. */
     source = make_source(&state, bytes, SIZE_MAX);
     state.fail_from = 1;
     state.fail_read = ZT_ERROR_IO;

@@ -1,10 +1,10 @@
-/* What the tests of opening share. */
+/* Common code of the tests of opening. */
 #ifndef OPENING_H
 #define OPENING_H
 
 #include "support.h"
 
-/* Not NULL, so that a failing open is seen to set it to NULL. */
+/* Not NULL, to see that a failed open sets it to NULL. */
 static zt_file *const sentinel = (zt_file *)&check_count;
 
 static inline void expect_failure(const char *path, const zt_open_options *options, zt_status want)

@@ -1,4 +1,4 @@
-/* Progress and cancel of what can be long: writing, copying, opening with verification, repair. */
+/* Progress and cancellation of long calls: writing, copying, opening with verification, repair. */
 #include "writing.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -40,7 +40,8 @@ static zt_status write_to(const char *path, zt_encoding encoding, zt_digest dige
     return zt_write_finish(w, NULL);
 }
 
-/* Every way by which bytes reach a file, reported in steps; when it stops, what is at the path stays. */
+/* Every way to write a file reports progress in steps. If it is stopped, the file at the path does not
+ * change. */
 static void writing(void)
 {
     static const struct { zt_encoding encoding; zt_digest digest; uint32_t durable; } cases[] = {
@@ -55,12 +56,12 @@ static void writing(void)
         CHECK_STATUS(write_to(path, cases[i].encoding, cases[i].digest, cases[i].durable, &seen), ZT_OK);
         CHECK(seen.calls >= 3 && seen.gap <= 20 * MIB && seen.total == 0);
         bytes = read_file(path, &size);
-        CHECK_U64(seen.last, size); /* the last time before it is published */
+        CHECK_U64(seen.last, size); /* the last call before the file is published */
         free(bytes);
         write_file(path, "old", 3);
         CHECK_STATUS(write_to(path, cases[i].encoding, cases[i].digest, cases[i].durable, &stopped), ZT_ERROR_CANCELLED);
         CHECK_U64(stopped.calls, 2);
-        late.stop_at = seen.calls; /* all is written, nothing published */
+        late.stop_at = seen.calls; /* all is written but not published */
         CHECK_STATUS(write_to(path, cases[i].encoding, cases[i].digest, cases[i].durable, &late), ZT_ERROR_CANCELLED);
         bytes = read_file(path, &size);
         CHECK(size == 3 && memcmp(bytes, "old", 3) == 0);
@@ -97,7 +98,7 @@ static void copying_and_opening(void)
     o.context = &stopped;
     CHECK_STATUS(zt_open(path, &o, &f), ZT_ERROR_CANCELLED);
     CHECK(f == NULL && stopped.calls == 1);
-    stopped.calls = 1; /* without verify nothing is called */
+    stopped.calls = 1; /* not called without verify */
     o.verify = 0;
     CHECK_STATUS(zt_open(path, &o, &f), ZT_OK);
     CHECK_U64(stopped.calls, 1);
@@ -105,7 +106,8 @@ static void copying_and_opening(void)
     CHECK(remove(path) == 0);
 }
 
-/* Repairing a file without an append record looks at all of it; stopped at any step, the file is as it was. */
+/* Repairing a file without an append record searches all of it. If it is stopped, the file does not
+ * change. */
 static void repairing(void)
 {
     const char *path = scratch_path("torn.zt");

@@ -1,5 +1,5 @@
-/* What the header says of all functions, and of a few in passing, where no other test comes by: callbacks that are closed
- * whatever becomes of a call, messages of one line, structs that are filled on failure, limits. */
+/* Guarantees in the header that no other test covers: callbacks that are closed even on failure, messages of
+ * one line, structs that are filled on failure, limits. */
 #include "writing.h"
 
 #define INVALID ZT_ERROR_INVALID_ARGUMENT
@@ -37,7 +37,7 @@ static void closed(void *context)
     ((state *)context)->closes++;
 }
 
-/* "Its close function is called once, also when this call fails", whatever it fails for. */
+/* "Its close function is called once, also when this call fails", for every failure. */
 static void callbacks_are_closed(void)
 {
     state s;
@@ -70,7 +70,7 @@ static void callbacks_are_closed(void)
     CHECK(s.closes == 4);
     zt_close(file);
     CHECK(s.closes == 5);
-    source.struct_size = 1; /* nobody knows what is in it */
+    source.struct_size = 1; /* invalid, so its fields are unknown */
     CHECK_STATUS(zt_open_source(&source, NULL, &file), INVALID);
     CHECK(s.closes == 5);
 
@@ -86,7 +86,7 @@ static void callbacks_are_closed(void)
     free(s.bytes);
 }
 
-/* zt_last_error is one line of UTF-8, whatever a path or the caller has in it. */
+/* zt_last_error is one line of UTF-8, for any bytes in a path or a caller's text. */
 static void one_line(void)
 {
     static char text[4096];
@@ -94,7 +94,7 @@ static void one_line(void)
     zt_file *file;
     zt_open_options open;
     zt_status status = zt_open("no\nsuch\r\x1b\x7fpath", NULL, &file);
-    CHECK(status == ZT_ERROR_NO_FILE || status == ZT_ERROR_IO); /* Windows has no such names */
+    CHECK(status == ZT_ERROR_NO_FILE || status == ZT_ERROR_IO); /* Windows does not have such names */
     CHECK(strncmp(zt_last_error(), "no such   path: ", 16) == 0);
     INIT(open);
     open.name = "two\nlines";
@@ -118,7 +118,7 @@ static void one_line(void)
     CHECK_U64(strlen(zt_last_error()), 2046);
 }
 
-/* "Filled on success and on failure", also where an argument is refused. */
+/* "Filled on success and on failure", also if an argument is rejected. */
 static void filled_on_failure(void)
 {
     zt_file *file = open_data("v1.2/py-1.2.3-shapes.zt");
@@ -150,7 +150,7 @@ static void filled_on_failure(void)
     zt_close(file);
 }
 
-/* A slot that no budget has place for is a limit, not memory that could not be had. */
+/* A slot that is larger than any budget exceeds a limit; it is not an allocation failure. */
 static void slots_without_a_place(void)
 {
     zt_cache_options o;
@@ -206,7 +206,7 @@ static void attributes(void)
     CHECK_STATUS(zt_value_read_numbers(v, ZT_DTYPE_I64, &number, 1), ZT_OK);
     CHECK(number == -3 && small == 5);
     v = zt_value_find(zt_file_attributes(file), "text");
-    for (size = 1; size < 9; size++) { /* what does not fit ends with a whole character */
+    for (size = 1; size < 9; size++) { /* truncated text ends with a complete character */
         memset(text, 'x', sizeof text);
         CHECK_STATUS(zt_value_to_json(v, text, size, &needed), ZT_ERROR_BUFFER_SIZE);
         CHECK(needed == 9 && strlen(text) == (size == 1 ? 0 : size < 5 ? 1 : size < 8 ? 4 : 7));
@@ -226,7 +226,7 @@ static zt_status create(const zt_write_options *o)
     return status;
 }
 
-/* The least and the largest numbers of options. */
+/* The least and greatest values of options. */
 static void bounds_of_options(void)
 {
     zt_file *file = open_data("v1.2/py-1.2.3-shapes.zt");
@@ -254,7 +254,7 @@ static void bounds_of_options(void)
     zt_close(file);
 }
 
-/* Rows lie apart, in the component and in memory; a cache has them one after the other. */
+/* Rows with gaps in the component and in memory; a cache stores them without gaps. */
 static void rows_are_apart(void)
 {
     zt_file *file = open_data("v1.2/py-1.2.3-all-dtypes.zt");
@@ -286,7 +286,7 @@ static void rows_are_apart(void)
     zt_close(file);
 }
 
-/* A source that only the caller's thread may read is read by it, whatever the time. */
+/* A source for the caller's thread is read by it, with any timeout. */
 static void callers_thread_has_no_timeout(void)
 {
     state s;
@@ -311,7 +311,7 @@ static void callers_thread_has_no_timeout(void)
     free(s.bytes);
 }
 
-/* A digest is of the stored bytes, in zTensor 2 of the decoded ones; damage is found by either. */
+/* Digests are of stored bytes, in zTensor 2 of decoded bytes. Both detect damage. */
 static void what_digests_are_of(void)
 {
     static const zt_spec versions[] = {ZT_SPEC_1_2_0, ZT_SPEC_2};
@@ -352,7 +352,7 @@ static void what_digests_are_of(void)
     remove(path);
 }
 
-/* An archive's CRC-32 is no digest of the file's, and is checked like one. */
+/* The CRC-32 of an archive is not a digest of the file, but is checked like one. */
 static void sums_of_archives(void)
 {
     zt_file *file = open_data("foreign/valid/amber-all-stored.npz");
@@ -366,7 +366,7 @@ static void sums_of_archives(void)
     zt_close(file);
 }
 
-/* Blocks are read and copied, and cannot be described. */
+/* Blocks are read and copied, but cannot be described for writing. */
 static void blocks_are_only_read(void)
 {
     zt_writer *w;

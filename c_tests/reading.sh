@@ -1,5 +1,5 @@
 #!/bin/sh
-# The C tests that write nothing, against a library that cannot: cmake/link_reading.sh.
+# Runs the C tests that do not write, with a library without writing functions: cmake/link_reading.sh.
 #   c_tests/reading.sh LIBRARIES OUTPUT      LIBRARIES: folder with its libztensor.so
 set -eu
 LC_ALL=C
@@ -12,9 +12,9 @@ writes='^zt_write_|^zt_repair$'
 
 grep -vE "$writes" "$here/abi/symbols.txt" >"$2/expected"
 ${NM:-nm} -D --defined-only "$1/libztensor.so" | sed -n 's/^.* T \([^@]*\).*/\1/p' | sort >"$2/exported"
-diff "$2/expected" "$2/exported" || { echo "reading: other symbols than those of reading" >&2; exit 1; }
+diff "$2/expected" "$2/exported" || { echo "reading: the exported symbols are not those of the reading library" >&2; exit 1; }
 if ${NM:-nm} "$1/libztensor.so" | grep -E ' ZSTD_compress(Block|Stream)'; then
-    echo "reading: libzstd compresses in it" >&2
+    echo "reading: the library contains the compressor of libzstd" >&2
     exit 1
 fi
 

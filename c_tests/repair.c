@@ -1,4 +1,4 @@
-/* Chapter "verify": zt_repair cuts an unfinished append off and leaves everything else alone. */
+/* Chapter "verify": zt_repair removes an unfinished append and leaves everything else unchanged. */
 #define _POSIX_C_SOURCE 200809L
 #include <sys/stat.h>
 
@@ -17,7 +17,7 @@ static zt_repair_report repaired(const char *path, uint32_t dry_run, zt_status w
     return r;
 }
 
-/* A good file with `more` bytes of an append that never ended behind it. */
+/* A good file, followed by `more` bytes of an unfinished append. */
 static void unfinished(const char *name, size_t more, unsigned char fill)
 {
     const char *path = scratch_path("unfinished.zt");
@@ -37,11 +37,11 @@ static void unfinished(const char *name, size_t more, unsigned char fill)
     CHECK_STATUS(zt_open(path, NULL, &file), ZT_ERROR_CORRUPT);
     CHECK(file == NULL);
     snprintf(end, sizeof end, "%lu", (unsigned long)size);
-    CHECK(strstr(zt_last_error(), end) != NULL); /* the message says where the last good end is */
+    CHECK(strstr(zt_last_error(), end) != NULL); /* the message gives the last good end */
 
     r = repaired(path, 1, ZT_OK);
     CHECK(r.old_size == size + more && r.new_size == size && r.objects == objects);
-    CHECK(file_is(path, bytes, size + more)); /* a dry run only tells */
+    CHECK(file_is(path, bytes, size + more)); /* a dry run only reports */
     r = repaired(path, 0, ZT_OK);
     CHECK(r.old_size == size + more && r.new_size == size && r.objects == objects);
     CHECK(file_is(path, good, size));
@@ -49,7 +49,7 @@ static void unfinished(const char *name, size_t more, unsigned char fill)
     CHECK_U64(zt_object_count(file), objects);
     CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
     zt_close(file);
-    r = repaired(path, 0, ZT_OK); /* nothing left to do */
+    r = repaired(path, 0, ZT_OK); /* nothing to repair */
     CHECK(r.old_size == size && r.new_size == size && r.objects == objects);
     CHECK(file_is(path, good, size));
     CHECK(remove(path) == 0);
@@ -57,7 +57,7 @@ static void unfinished(const char *name, size_t more, unsigned char fill)
     free(good);
 }
 
-/* An append of this library, cut at every so many bytes. */
+/* An append by this library, truncated at various bytes. */
 static void cut_append(void)
 {
     static const float values[64] = {1, 2, 3};
@@ -72,7 +72,7 @@ static void cut_append(void)
     CHECK_STATUS(zt_write_finish(writer, NULL), ZT_OK);
     now = read_file(path, &after);
     REQUIRE(after > before);
-    /* Until the new footer is there, the old manifest still is. */
+    /* Until the new footer is written, the old manifest is there. */
     for (cut = before + 1; cut < after; cut += 1 + (after - before) / 40) {
         unsigned char *bytes = (unsigned char *)malloc(cut);
         zt_file *file = NULL;
@@ -92,8 +92,8 @@ static void cut_append(void)
     free(old);
 }
 
-/* An append of this library, killed in a tensor that is a whole file: its record says where the old file ends. Without
- * the record there are two places, and the caller chooses. */
+/* An append by this library, killed in a tensor that contains a complete file. Its record gives the old end.
+ * Without the record there are two candidates, and the caller chooses. */
 static void held_file(void)
 {
     const char *path = scratch_path("held.zt");
@@ -113,13 +113,13 @@ static void held_file(void)
     write_file(path, old, before);
     CHECK_STATUS(zt_write_append(path, NULL, &writer), ZT_OK);
     CHECK_STATUS(zt_write_dense(writer, "held", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, large, sizeof large), ZT_OK);
-    bytes = read_file(path, &size); /* as a kill leaves it */
+    bytes = read_file(path, &size); /* the state after a kill */
     zt_write_abort(writer);
     CHECK(file_is(path, old, before));
     REQUIRE(size > before + 64 + held);
     CHECK(memcmp(bytes + 8, "ZTAPPEND", 8) == 0);
     for (i = 0; i < 2; i++) {
-        size = before + 64 - before % 64 + held + 10 * (i == 1); /* once where the held file ends */
+        size = before + 64 - before % 64 + held + 10 * (i == 1); /* once at the end of the contained file */
         if (i == 1)
             memset(bytes + 8, 0, 32);
         write_file(path, bytes, size);
@@ -133,7 +133,7 @@ static void held_file(void)
         o.cut_at = before - 1;
         CHECK_STATUS(zt_repair(path, &o, &r), i == 0 ? ZT_ERROR_INVALID_ARGUMENT : ZT_ERROR_CORRUPT);
         if (i == 0) {
-            o.cut_at = size; /* a whole file ends there, but not this one */
+            o.cut_at = size; /* a complete file ends there, but not this one */
             CHECK_STATUS(zt_repair(path, &o, &r), ZT_ERROR_INVALID_ARGUMENT);
             r = repaired(path, 0, ZT_OK);
         } else {
@@ -183,7 +183,7 @@ static void left_alone(void)
     write_file(path, "neither this nor that, but long enough to be looked at", 54);
     repaired(path, 0, ZT_ERROR_UNKNOWN_CONTAINER);
     CHECK(remove(path) == 0);
-    repaired(path, 0, ZT_ERROR_NO_FILE); /* gone */
+    repaired(path, 0, ZT_ERROR_NO_FILE); /* the file is gone */
     CHECK(!file_exists(path));
     repaired(data_path("v1.2"), 0, ZT_ERROR_IO);
 }

@@ -1,5 +1,5 @@
-/* Whether a batch that may choose has to read a file past the page cache, by what the kernel tells of the file.
- * Wants _GNU_SOURCE before the first header. */
+/* Whether a batch with ZT_DIRECT_AUTO must use direct reads for a file, from what the kernel reports. Needs
+ * _GNU_SOURCE before the first header. */
 #ifndef RESIDENCE_H
 #define RESIDENCE_H
 
@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* How many pages the file has, and how many of them are in memory; 0 where nobody tells. */
+/* The number of pages of the file, and of those in memory; 0 if it is not reported. */
 static inline int count_pages(const char *path, size_t *there, size_t *all)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), size, capacity, i;
@@ -25,7 +25,7 @@ static inline int count_pages(const char *path, size_t *there, size_t *all)
     close(fd);
     *all = (size + page - 1) / page;
     *there = 0;
-    capacity = size / 4096 + 1; /* an emulator of larger pages may answer with those of its host */
+    capacity = size / 4096 + 1; /* an emulator with larger pages may report the host's */
     pages = (unsigned char *)malloc(capacity);
     REQUIRE(map != MAP_FAILED && pages != NULL);
     memset(pages, 0xfe, capacity);
@@ -39,7 +39,7 @@ static inline int count_pages(const char *path, size_t *there, size_t *all)
     return reported;
 }
 
-/* By number and by place: the C library's struct need not have these fields yet. */
+/* By number and position: the C library's struct may not have these fields yet. */
 static inline const char *why_no_direct_reads(const char *path)
 {
 #if defined(SYS_statx)
@@ -47,20 +47,20 @@ static inline const char *why_no_direct_reads(const char *path)
     uint32_t reported[64];
     memset(reported, 0, sizeof reported);
     if (syscall(SYS_statx, AT_FDCWD, path, 0, DIOALIGN, reported) != 0 || !(reported[MASK_AT] & DIOALIGN))
-        return "the kernel does not report whether the file has direct reads";
+        return "the kernel does not report whether the file supports direct reads";
     if (reported[MEMORY_AT] == 0 || reported[OFFSET_AT] == 0)
-        return "the file system has no direct reads";
+        return "the file system does not support direct reads";
     if (reported[MEMORY_AT] > 4096 || reported[OFFSET_AT] > 4096)
-        return "direct reads have to be aligned to more than a page here";
+        return "direct reads must be aligned to more than a page here";
     return NULL;
 #else
     (void)path;
-    return "the kernel cannot be asked whether the file has direct reads";
+    return "the kernel has no query for direct reads";
 #endif
 }
 
-/* Sends the file out of the page cache. NULL where next to nothing of it is in memory then and it has direct reads, so
- * that a batch has to take them; else why not. */
+/* Evicts the file from the page cache. Returns NULL if nearly all of it is evicted and it supports direct
+ * reads, so that a batch must use them; otherwise the reason. */
 static inline const char *evict(const char *path)
 {
     static char space[1 << 20];
@@ -68,7 +68,7 @@ static inline const char *evict(const char *path)
     int fd = open(path, O_RDONLY), asked;
     REQUIRE(fd >= 0);
     while (read(fd, space, sizeof space) > 0)
-        ; /* pages that are still on their way to memory do not leave it, nor are they counted: this waits for them */
+        ; /* pages that are still being read are not evicted or counted: this waits for them */
     asked = fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0;
     close(fd);
     if (!asked || !count_pages(path, &there, &all))
@@ -78,7 +78,7 @@ static inline const char *evict(const char *path)
     return why_no_direct_reads(path);
 }
 
-/* Reads of this descriptor bring nothing else into memory. */
+/* Reads of this descriptor do not read ahead. */
 static inline int open_without_readahead(const char *path)
 {
     int fd = open(path, O_RDONLY);
@@ -86,8 +86,8 @@ static inline int open_without_readahead(const char *path)
     return fd;
 }
 
-/* Brings some bytes of a file that was sent out into memory again, and nothing else, so that there is a part of it. NULL,
- * or why not. */
+/* Reads some bytes of an evicted file into memory again, and nothing else. Returns NULL or the reason for a
+ * failure. */
 static inline const char *bring_back(const char *path, uint64_t at, size_t size)
 {
     static char space[65536];
@@ -97,7 +97,7 @@ static inline const char *bring_back(const char *path, uint64_t at, size_t size)
         REQUIRE(pread(fd, space, sizeof space, (off_t)at) == (ssize_t)sizeof space);
     close(fd);
     if (!count_pages(path, &there, &all) || there < all / 5 || there > all / 2)
-        return "the kernel reads much more than it is asked for, or much less";
+        return "the kernel reads much more or much less than was requested";
     return NULL;
 }
 #else
@@ -114,8 +114,8 @@ static inline const char *bring_back(const char *path, uint64_t at, size_t size)
 }
 #endif
 
-/* Whether the system answers whether bytes of a file are in memory (preadv2). Emulators do not, and a compressed component
- * that is read, not mapped, is then decoded by one thread. */
+/* Whether the system reports if bytes of a file are in memory (preadv2). Emulators do not. A compressed
+ * component that is read, not mapped, is then decoded by one thread. */
 static inline int reports_what_is_cached(const char *path)
 {
 #if defined(__linux__) && defined(SYS_preadv2)

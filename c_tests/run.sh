@@ -1,14 +1,14 @@
 #!/bin/sh
-# Builds and runs the C tests without cmake: against the shared and the static library, as C99 and, where
-# there is a C++ compiler, as C++17. Holds the exported symbols against the header and symbols.txt.
+# Builds and runs the C tests without cmake: with the shared and the static library, as C99 and, if there is a
+# C++ compiler, as C++17. Compares the exported symbols with the header and symbols.txt.
 #
 #   c_tests/run.sh LIBRARIES OUTPUT      LIBRARIES: folder with libztensor.so and libztensor.a
 #
-# CC, CXX, NM, CFLAGS, CXXFLAGS and LDFLAGS are honoured. ONLY="open view" runs only those programs.
-# RUNNER: what starts programs that are not for this machine, "qemu-s390x -L /usr/s390x-linux-gnu".
-# LANGUAGES: of "c99 c++17". LIBRARIES: of "shared static". VALGRIND=1 runs each program under valgrind; then one
-# language and one library are enough, and are all that is run where nothing else is asked for.
-# STATIC_LIBS: what the static library needs of the system, as `rustc --print native-static-libs` tells.
+# CC, CXX, NM, CFLAGS, CXXFLAGS and LDFLAGS are used. ONLY="open view" runs only those programs.
+# RUNNER: starts programs for another machine, such as "qemu-s390x -L /usr/s390x-linux-gnu".
+# LANGUAGES: from "c99 c++17". LIBRARIES: from "shared static". VALGRIND=1 runs each program under valgrind.
+# The default is then one language and one library.
+# STATIC_LIBS: system libraries for the static library, from `rustc --print native-static-libs`.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -35,13 +35,13 @@ programs=${ONLY:-$(cat "$here/programs.txt")}
 passed=0
 failed=0
 
-# Where the loader looks: under the name that the library gives itself, too.
+# The library's own name, under which the loader searches it, too.
 mkdir -p "$out/lib"
 ln -sf "$libs/libztensor.so" "$out/lib/libztensor.so"
 ln -sf "$libs/libztensor.so" "$out/lib/libztensor.so.1"
 shared="-L$out/lib -lztensor -Wl,-rpath,$out/lib"
 
-# test_that NAME COMMAND...: counts it, and shows what it printed if it failed.
+# test_that NAME COMMAND...: runs and counts it, and prints its output if it failed.
 test_that() {
     label=$1
     shift
@@ -75,7 +75,8 @@ link() {
     esac
 }
 
-# A program that hangs has failed after ten minutes. In the same process group, so that who stops this script stops it.
+# A program that hangs fails after ten minutes. It is in the same process group, so that a signal to this
+# script stops it, too.
 limit=
 ! command -v timeout >/dev/null 2>&1 || limit='timeout --foreground -k 10 600'
 
@@ -87,7 +88,7 @@ run() {
     fi
 }
 
-# build_and_run NAME LANGUAGE SOURCES...: against both libraries.
+# build_and_run NAME LANGUAGE SOURCES...: with both libraries.
 build_and_run() {
     name=$1 language=$2
     shift 2
@@ -100,7 +101,8 @@ build_and_run() {
     for library in $LIBRARIES; do
         program="$out/${name}_${language}_$library"
         link "$language" "$library" "$program" $objects || return 1
-        # The same faults in the same code: every one in C with the shared library, else one of eleven, unless it is said.
+        # Both libraries have the same code. All faults run in C with the shared library; otherwise every
+        # eleventh, unless set.
         step=11
         [ "$language $library" != "c99 shared" ] || step=1
         ZT_FAULT_STEP=${ZT_FAULT_STEP:-$step} run "$program" || return 1
@@ -111,7 +113,7 @@ build_and_run() {
 languages=
 for language in ${LANGUAGES:-c99 c++17}; do
     if [ "$language" = c++17 ] && ! command -v "$CXX" >/dev/null 2>&1; then
-        echo "no C++ compiler: no C++17" >&2
+        echo "C++ compiler not found: C++17 is not tested" >&2
     else
         languages="$languages $language"
     fi
@@ -124,8 +126,8 @@ for language in $languages; do
     [ -n "${ONLY-}" ] ||
         test_that "double_include ($language)" build_and_run double_include "$language" double_include_a.c double_include_b.c
 done
-# ztensor.hpp in C++17 and 20, with exceptions and without, warned about more than C++ users usually are. What only
-# looks calls nothing but the functions of ztensor.h.
+# ztensor.hpp in C++17 and 20, with and without exceptions, with more warnings than usual. Code that only
+# reads must call nothing except the functions of ztensor.h.
 wrapper_compiles() {
     for standard in 17 20; do
         for mode in "" "-fno-exceptions -fno-rtti"; do
@@ -137,7 +139,7 @@ wrapper_compiles() {
         done
     done
 }
-# Half of the numbers of complex elements would be an attribute.
+# An attribute of complex elements would have half of the numbers.
 wrapper_refuses_logical_types() {
     for element in float std::complex\<float\>; do
         printf '#include "ztensor.hpp"\nvoid set(zt::writer &to, const std::vector<%s> &all) { (void)to.set_attribute("a", all); }\n' \
@@ -165,7 +167,7 @@ if [ -z "${ONLY-}" ]; then
     esac
     case $languages in *c++17*) test_that "header_cpp" compile c++17 "$out/header.o" "$here/header_cpp.cpp" ;; esac
 fi
-# Of the libraries, whatever the language of a program.
+# Checks of the libraries, for every language.
 if [ -z "${ONLY-}" ] && [ "${languages#*c99}" != "$languages" ]; then
     test_that "header_c (c99)" compile c99 "$out/header.o" "$here/header_c.c"
     test_that "header_c (c11)" compile c11 "$out/header.o" "$here/header_c.c"
@@ -173,7 +175,7 @@ if [ -z "${ONLY-}" ] && [ "${languages#*c99}" != "$languages" ]; then
         test_that "$part" compile c99 "$out/$part.o" "$here/abi/$part.c"
     done
     test_that "symbols" sh "$here/abi/symbols.sh" "$libs/libztensor.so" "$include" "$ZT_TEST_TMP"
-    # Beside a library under its versioned name lies the archive as it is installed, with nothing but zt_* global.
+    # The installed archive is beside the library's versioned name. Only zt_* is global in it.
     [ ! -e "$libs/libztensor.so.1" ] ||
         test_that "symbols (static)" sh "$here/abi/symbols.sh" "$libs/libztensor.a" "$include" "$ZT_TEST_TMP"
 fi

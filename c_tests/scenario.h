@@ -1,5 +1,5 @@
-/* What the tests of injected faults do over and over: whole uses of the library, each of which ends with a status
- * and, where it is ZT_OK, with a number that says what was read or with a file that says what was written. */
+/* Complete uses of the library for the tests of injected faults. Each ends with a status. If it is ZT_OK,
+ * there is also a hash of what was read, or a file that was written. */
 #ifndef SCENARIO_H
 #define SCENARIO_H
 
@@ -17,13 +17,13 @@
     } while (0)
 
 static char scene_source[4096]; /* a file to read */
-static char scene_old[4096];    /* what is appended to, as it was */
-static char scene_torn[4096];   /* an append to it that was cut off */
-static char scene_target[4096]; /* what is written to */
+static char scene_old[4096];    /* the file before an append */
+static char scene_torn[4096];   /* the file with a truncated append */
+static char scene_target[4096]; /* the file that scenes write */
 static const char *scene_folder;
-static unsigned char *scene_big; /* a megabyte that compresses, and a part of one */
+static unsigned char *scene_big; /* a compressible megabyte, and a part of it */
 static const size_t scene_big_size = (1 << 20) + 70000;
-static uint64_t scene_sum; /* of what was read */
+static uint64_t scene_sum; /* hash of what was read */
 
 static inline void scene_add(const void *data, size_t size)
 {
@@ -86,7 +86,7 @@ static inline zt_status scene_pread(void)
     return scene_read(ZT_MODE_READ);
 }
 
-/* A DLPack tensor of every dense object: of the struct only where its deleter and its data stand matters here. */
+/* A DLPack tensor of every dense object. Only the positions of deleter and data in the struct matter. */
 static inline zt_status scene_dlpack(void)
 {
     zt_open_options options;
@@ -103,8 +103,9 @@ static inline zt_status scene_dlpack(void)
         if (zt_object_format(zt_object_at(file, i)) != ZT_FORMAT_DENSE)
             continue;
         TRY(zt_object_to_dlpack(zt_object_at(file, i), &tensor));
-        memcpy(&deleter, (char *)tensor + 8 + sizeof(void *), sizeof deleter); /* behind the version and the context */
-        memcpy(&data, (char *)tensor + 16 + 2 * sizeof(void *), sizeof data);  /* and behind the flags */
+        /* after the version and the context */
+        memcpy(&deleter, (char *)tensor + 8 + sizeof(void *), sizeof deleter);
+        memcpy(&data, (char *)tensor + 16 + 2 * sizeof(void *), sizeof data);  /* after the flags */
         scene_add(data, 64);
         deleter(tensor);
     }
@@ -142,7 +143,7 @@ end:
     return status;
 }
 
-/* A writer's usual day: whole tensors, a stream of frames, attributes. */
+/* Typical uses of a writer: complete tensors, a stream of frames, attributes. */
 static inline zt_status scene_fill(zt_writer *w)
 {
     const uint64_t big = scene_big_size, few = 10000;
@@ -200,7 +201,7 @@ static inline zt_status scene_raw(void)
     return scene_write(ZT_ENCODING_RAW, ZT_DIGEST_NONE, 0);
 }
 
-/* Hashed on a thread while it is written. */
+/* A thread hashes while the writer writes. */
 static inline zt_status scene_hashed(void)
 {
     return scene_write(ZT_ENCODING_RAW, ZT_DIGEST_SHA256, 0);
@@ -265,7 +266,7 @@ static const scene scenes[] = {
     {"append", scene_append, APPENDS},          {"repair", scene_repair, REPAIRS},
 };
 
-/* Puts the target to what it is before a scene: an old file, or for a repair one that needs it. */
+/* Restores the target before a scene: an old file or, for a repair, a broken one. */
 static inline void scene_reset(const scene *s)
 {
     size_t size;

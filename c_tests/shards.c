@@ -1,4 +1,4 @@
-/* Shards of zTensor 2: a file that has bytes of its objects in others, through every way to bytes. */
+/* Shards of zTensor 2: a file with bytes of its objects in other files, read in every way. */
 #include <pthread.h>
 
 #include "advice.h"
@@ -25,14 +25,14 @@ static const zt_component *component_at(const zt_file *file, size_t i)
     return c;
 }
 
-/* Each tensor is in the file that its part is, at its offset there. */
+/* Each tensor is in the file of its part, at its offset there. */
 static void every_path_to_bytes(zt_mode mode)
 {
     zt_file *file;
     size_t i;
     REQUIRE(open_as(data_path(ROOT), mode, ZT_SHARDS_OF_MODELS, NULL, &file) == ZT_OK);
     CHECK_U64(zt_part_count(file), 3);
-    CHECK_U64(zt_object_count(file), 5); /* the fifth has its bytes in the file itself */
+    CHECK_U64(zt_object_count(file), 5); /* the fifth has its bytes in the root */
     for (i = 0; i < 4; i++) {
         const zt_component *c = component_at(file, i);
         size_t part = component_info(c).part, size, count = (size_t)zt_component_size(c);
@@ -70,7 +70,7 @@ static void every_path_to_bytes(zt_mode mode)
     zt_close(file);
 }
 
-/* Through a load and a cache, which take requests of any file. */
+/* Through a load and a cache, which accept requests of any file. */
 static void loads_and_caches(zt_mode mode)
 {
     zt_read_request requests[4];
@@ -126,7 +126,7 @@ static zt_status verify(const zt_file *file)
     return zt_verify(file, &options, NULL);
 }
 
-/* Copies of the files beside each other; the second shard is changed. */
+/* Copies of the files in one folder; the second shard is changed. */
 static void what_is_wrong_with_a_shard(void)
 {
     char root[4096], shards[2][4200];
@@ -158,7 +158,8 @@ static void what_is_wrong_with_a_shard(void)
     CHECK_STATUS(zt_component_read(component_at(file, 3), buffer, sizeof buffer), ZT_ERROR_CORRUPT);
     CHECK_STR(zt_last_error_rule(), "ShardIdentity");
 
-    second[second_size - 100]++; /* in its padding or manifest: its own hash, or the digest of it all, tells */
+    /* in its padding or manifest: its own hash, or the digest of the shard, detects it */
+    second[second_size - 100]++;
     write_file(shards[1], second, second_size);
     CHECK(verify(file) == ZT_ERROR_CORRUPT);
     CHECK_STR(zt_last_error_rule(), "ShardIdentity");

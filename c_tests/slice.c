@@ -1,9 +1,9 @@
-/* zt_object_read_slice against a loop that knows nothing but row-major order. */
+/* Compares zt_object_read_slice with a simple loop in row-major order. */
 #include "writing.h"
 
 #define MAX_RANK 8
 
-/* Copies the slab element by element; gives its number of bytes. */
+/* Copies the slab element by element. Returns its size in bytes. */
 static size_t naive(const unsigned char *all, size_t rank, const uint64_t *shape, size_t width, const uint64_t *start,
                     const uint64_t *count, const uint64_t *step, unsigned char *out)
 {
@@ -46,7 +46,7 @@ static void slabs_of(const zt_object *object, unsigned tries, uint32_t seed)
                 step[d] = 1;
             start[d] = next_random(&seed) % shape[d];
             count[d] = 1 + next_random(&seed) % ((shape[d] - 1 - start[d]) / step[d] + 1);
-            if (t % 5 == 0 && d > 0) { /* whole rows: the bytes are in one piece */
+            if (t % 5 == 0 && d > 0) { /* complete rows: the bytes are contiguous */
                 start[d] = 0;
                 step[d] = 1;
                 count[d] = shape[d];
@@ -57,11 +57,11 @@ static void slabs_of(const zt_object *object, unsigned tries, uint32_t seed)
         CHECK_STATUS(zt_object_read_slice(object, start, count, step, got + 1, bytes), ZT_OK);
         CHECK(memcmp(got + 1, want, bytes) == 0);
         CHECK(got[0] == 0xa5 && got[1 + bytes] == 0xa5);
-        if (t % 3 == 0) { /* no steps are steps of 1 */
+        if (t % 3 == 0) { /* NULL steps mean 1 */
             memset(got, 0xa5, size + 16);
             CHECK_STATUS(zt_object_read_slice(object, start, count, NULL, got, size + 16), ZT_OK);
             CHECK(memcmp(got, want, bytes) == 0);
-            CHECK(got[bytes] == 0xa5); /* what is over is left alone */
+            CHECK(got[bytes] == 0xa5); /* bytes after it are unchanged */
         }
         CHECK_STATUS(zt_object_read_slice(object, start, count, step, got, bytes - 1), ZT_ERROR_BUFFER_SIZE);
     }
@@ -86,7 +86,7 @@ static void many_slabs(void)
         {"v1.2/py-1.2.3-logical.zt", "f8_e5m2", 60},
         {"v1.2/py-1.2.3-logical.zt", "c64-zstd", 60},
         {"v1.1/oracle-f8-complex.zt", "c64", 60},
-        {"v0.1/rs-0.1.0-big-endian.zt", "f64", 60},    /* swapped on the way */
+        {"v0.1/rs-0.1.0-big-endian.zt", "f64", 60},    /* swapped by the read */
         {"v0.1/rs-0.1.0-big-endian.zt", "i16", 60},
         {"v0.1/rs-0.1.0-zstd.zt", "f32", 60},
         {"valid-odd/zstd-two-frames.zt", "z", 60},
@@ -135,7 +135,7 @@ static void scalars_and_nothing(void)
     CHECK(value > 0.514669f && value < 0.514670f);
     CHECK_STATUS(zt_object_read_slice(scalar, NULL, NULL, NULL, &value, 3), ZT_ERROR_BUFFER_SIZE);
     CHECK_STATUS(zt_object_read_slice(s5, zero, all, NULL, whole, sizeof whole), ZT_OK);
-    /* No elements: nothing is written, and no memory is needed. */
+    /* No elements: nothing is written, and NULL is accepted. */
     whole[0] = 42;
     CHECK_STATUS(zt_object_read_slice(s5, zero, none, NULL, whole, sizeof whole), ZT_OK);
     CHECK(whole[0] == 42);
@@ -152,7 +152,7 @@ static void slabs_that_leave_the_shape(void)
         {0, 7, 1, ZT_OK},
         {6, 1, 1, ZT_OK},
         {0, 4, 2, ZT_OK},
-        {0, 1, UINT64_MAX, ZT_OK}, /* one element takes no step */
+        {0, 1, UINT64_MAX, ZT_OK}, /* for one element the step is ignored */
         {6, 1, UINT64_MAX, ZT_OK},
         {0, 8, 1, ZT_ERROR_INVALID_ARGUMENT},
         {7, 1, 1, ZT_ERROR_INVALID_ARGUMENT},
@@ -160,12 +160,12 @@ static void slabs_that_leave_the_shape(void)
         {0, 5, 2, ZT_ERROR_INVALID_ARGUMENT},
         {0, 2, 7, ZT_ERROR_INVALID_ARGUMENT},
         {0, 2, UINT64_MAX, ZT_ERROR_INVALID_ARGUMENT},
-        {1, 2, UINT64_MAX, ZT_ERROR_INVALID_ARGUMENT},     /* start + step is 0 in 64 bits */
-        {0, 3, UINT64_C(1) << 63, ZT_ERROR_INVALID_ARGUMENT}, /* so is 2 * step */
+        {1, 2, UINT64_MAX, ZT_ERROR_INVALID_ARGUMENT},     /* start + step overflows to 0 */
+        {0, 3, UINT64_C(1) << 63, ZT_ERROR_INVALID_ARGUMENT}, /* 2 * step overflows to 0 */
         {UINT64_MAX, 1, 1, ZT_ERROR_INVALID_ARGUMENT},
         {UINT64_MAX, UINT64_MAX, UINT64_MAX, ZT_ERROR_INVALID_ARGUMENT},
         {2, UINT64_MAX, 1, ZT_ERROR_INVALID_ARGUMENT},
-        {0, UINT64_C(1) << 62, 1, ZT_ERROR_INVALID_ARGUMENT}, /* times 4 bytes is 0 in 64 bits */
+        {0, UINT64_C(1) << 62, 1, ZT_ERROR_INVALID_ARGUMENT}, /* the offset in bytes overflows to 0 */
         {0, 7, 0, ZT_ERROR_INVALID_ARGUMENT},
         {0, 1, 0, ZT_ERROR_INVALID_ARGUMENT},
     };
@@ -207,7 +207,7 @@ static void what_has_no_slices(void)
     zt_close(file);
 }
 
-/* What a batch says that it read is what it read: the rows, not the matrix. */
+/* A batch counts the bytes that it reads: the rows, not the matrix. */
 static void stored_bytes(void)
 {
     static unsigned char data[1000 * 1000], got[20000];
@@ -238,13 +238,13 @@ static void stored_bytes(void)
     CHECK(memcmp(got, data + 500000, 10000) == 0 && memcmp(got + 10000, data + 7, 5000) == 0);
     CHECK_U64(stats.bytes, 15000);
     CHECK_U64(stats.stored_bytes, 15000);
-    r[1].dst = got + 9999; /* one byte of both */
+    r[1].dst = got + 9999; /* overlaps by one byte */
     CHECK_STATUS(zt_read_batch(file, r, 2, NULL, &stats), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(strstr(zt_last_error(), "requests 0 and 1 share 1 bytes") != NULL);
     r[1].dst = got;
     CHECK_STATUS(zt_read_batch(file, r, 2, NULL, &stats), ZT_ERROR_INVALID_ARGUMENT);
     r[1].dst = got + 10000;
-    r[0].dst_size = sizeof got; /* memory that is not used may be shared */
+    r[0].dst_size = sizeof got; /* unused memory may overlap */
     CHECK_STATUS(zt_read_batch(file, r, 2, NULL, &stats), ZT_OK);
     CHECK(memcmp(got, data + 500000, 10000) == 0 && memcmp(got + 10000, data + 7, 5000) == 0);
     zt_close(file);

@@ -1,4 +1,5 @@
-/* How often a source is called: opening and batches of short tensors take few calls, by what the source says of itself. */
+/* Number of calls of a source: opening and batches of short tensors make few calls, depending on the source's
+ * profile. */
 #include "support.h"
 #if defined(__linux__)
 #include <pthread.h>
@@ -11,7 +12,7 @@ typedef struct {
     const unsigned char *bytes;
     size_t size;
     int calls, elsewhere, refuses_many;
-    uint64_t bad; /* a read of this byte fails; 0 for none */
+    uint64_t bad; /* a read of this byte fails; 0: none */
 #if defined(__linux__)
     pthread_t caller;
 #endif
@@ -63,7 +64,7 @@ static zt_status read_many(void *context, const zt_source_range *ranges, size_t 
 
 static unsigned char *memory;
 
-/* Reads every step-th tensor in one batch; how many calls of the source that took. */
+/* Reads every step-th tensor in one batch. Returns the number of calls of the source. */
 static int batch(zt_file *file, state *s, size_t step, uint32_t threads, zt_status want)
 {
     static zt_read_request requests[TENSORS];
@@ -134,8 +135,8 @@ int main(void)
     file = open_counted(&s, &source, 3);
     CHECK(batch(file, &s, 1, 1, ZT_OK) <= 2);
     CHECK(batch(file, &s, 1, 3, ZT_OK) <= 4);
-    CHECK(batch(file, &s, 10, 1, ZT_OK) <= 2); /* what is between is read, too */
-    /* One that fails is named, and no other. */
+    CHECK(batch(file, &s, 10, 1, ZT_OK) <= 2); /* reads the bytes between them, too */
+    /* Exactly the failing request is reported. */
     s.bad = component_info(zt_component_at(zt_object_at(file, 1234), 0)).offset + 5;
     batch(file, &s, 1, 1, ZT_ERROR_CANCELLED);
     CHECK(strstr(zt_last_error(), "layer.1234.weight") != NULL);
@@ -144,7 +145,7 @@ int main(void)
     s.bad = 0;
     zt_close(file);
 
-    /* By its own numbers: 1 MiB at a time, nothing but neighbours, by the caller's thread. */
+    /* With its profile: 1 MiB at a time, only adjacent ranges, from the caller's thread. */
     source.largest_request = 2 << 20;
     source.gap = 64;
     source.callers_thread = 1;
@@ -160,7 +161,7 @@ int main(void)
     CHECK_U64(batch(file, &s, 1, 1, ZT_OK), TENSORS);
     zt_close(file);
 
-    /* All ranges in one call: both ends, and then what is missing; far apart or not. */
+    /* All ranges in one call: both ends, then the missing bytes, at any distance. */
     source.largest_request = source.gap = 0;
     source.callers_thread = 0;
     source.read_many = read_many;
@@ -173,11 +174,11 @@ int main(void)
     CHECK(strstr(zt_last_error(), "layer.7.weight") != NULL);
     CHECK(strstr(zt_last_error(), "s3://models/short.zt") != NULL);
     s.bad = 0;
-    s.refuses_many = 1; /* then each for itself */
+    s.refuses_many = 1; /* then one call for each */
     CHECK(batch(file, &s, 1, 1, ZT_OK) > TENSORS);
     zt_close(file);
 
-    /* One that says nothing of the kind. */
+    /* A source without a profile. */
     source.callers_thread = 2;
     file = (zt_file *)&s;
     CHECK_STATUS(zt_open_source(&source, NULL, &file), ZT_ERROR_INVALID_ARGUMENT);

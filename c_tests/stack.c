@@ -1,5 +1,6 @@
-/* Every function on a thread of 48 KiB, where the system has such small ones: none takes more than the 32 KiB of stack that the header promises.
- * -DZT_NOT_RELEASED: of a library that is no release build nothing is measured. */
+/* Runs every function on a thread of 48 KiB, if the system supports that. None uses more than the 32 KiB of
+ * stack that the header guarantees.
+ * -DZT_NOT_RELEASED: the library is not a release build, so nothing is measured. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -9,20 +10,21 @@
 
 #include "entry_points.h"
 
-/* Sanitizers and valgrind make frames larger, or watch what lies below them: then all runs, and nothing is measured. */
+/* Sanitizers and valgrind enlarge frames or check memory below them: everything runs, but nothing is
+ * measured. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(ZT_NOT_RELEASED)
 enum { STACK = 4 << 20, IS_MEASURED = 0 };
 #else
 enum { STACK = 48 << 10, IS_MEASURED = 1 };
 #endif
-#if defined(__s390x__) /* its calling convention has frames of 160 bytes at least: docs/platforms.md */
+#if defined(__s390x__) /* its calling convention has frames of at least 160 bytes: docs/platforms.md */
 enum { PROMISED = 40 << 10 };
 #else
 enum { PROMISED = 32 << 10 };
 #endif
 enum { PATTERN = 0xa5 };
 
-/* The lowest and the highest levels, which compress in ways of their own. */
+/* The lowest and the highest levels, which use different code. */
 static zt_status compress_at(int32_t level)
 {
     const uint64_t big = ENTRY_BIG;
@@ -58,7 +60,7 @@ static unsigned char *put_text(unsigned char *at, const char *text)
     return at + strlen(text);
 }
 
-/* Components in an order that has to be sorted, each at its own place. */
+/* Components in an order that must be sorted, each at a separate position. */
 static zt_status open_shuffled(void)
 {
     enum { OBJECTS = 30000 };
@@ -103,8 +105,8 @@ static const struct entry_scene own_scenes[] = {
     {"open_shuffled", open_shuffled, ZT_OK},
 };
 
-static unsigned char *stack; /* its lowest byte, above a page that nobody may touch */
-static unsigned char *top;   /* where the scene begins */
+static unsigned char *stack; /* its lowest byte, above a guard page */
+static unsigned char *top;   /* where the scene starts */
 static int is_measured;
 
 static void *on_the_thread(void *scene)
@@ -112,7 +114,7 @@ static void *on_the_thread(void *scene)
     unsigned char here = 0;
     zt_status status;
     top = &here;
-    /* All that lies below this frame and below what memset may take. */
+    /* The memory below this frame and below memset's. */
     if (is_measured)
         memset(stack, PATTERN, (size_t)(top - stack) - 512);
     status = ((const struct entry_scene *)scene)->run();
@@ -121,7 +123,7 @@ static void *on_the_thread(void *scene)
     return NULL;
 }
 
-/* As large as the system wants a stack at least (128 KiB on aarch64), in whole pages. */
+/* The system's minimum for a stack (128 KiB on aarch64), in complete pages. */
 static size_t stack_size(void)
 {
     size_t size = STACK, least = (size_t)PTHREAD_STACK_MIN, page = page_size();
@@ -164,7 +166,7 @@ int main(void)
         const struct entry_scene *scene = i < COUNT(entry_scenes) ? &entry_scenes[i] : &own_scenes[i - COUNT(entry_scenes)];
         size_t used = run_on_small_stack(scene);
         if (!CHECK(used <= PROMISED))
-            fprintf(stderr, "    %s takes %lu bytes of stack\n", scene->name, (unsigned long)used);
+            fprintf(stderr, "    %s uses %lu bytes of stack\n", scene->name, (unsigned long)used);
         if (getenv("ZT_TEST_VERBOSE"))
             fprintf(stderr, "%s: %lu bytes of stack\n", scene->name, (unsigned long)used);
         most = used > most ? used : most;

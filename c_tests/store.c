@@ -1,14 +1,14 @@
-/* Models whose files the caller's functions open; what sources say of themselves, and what functions say of failures. */
+/* Models with files that the caller's functions open; profiles of sources, and error texts of functions. */
 #include "support.h"
 
-/* Files in memory, by name, of a folder "m/". */
+/* Files in memory, by name, in a folder "m/". */
 typedef struct {
     const char *name;
     unsigned char *bytes;
     size_t size;
     uint64_t identity;
     int closed;
-    int fails; /* reads fail: 1 silently, 2 with a word */
+    int fails; /* reads fail: 1 without a text, 2 with a text */
 } member;
 
 static member members[5];
@@ -48,7 +48,7 @@ static void fill(zt_source *source, member *m)
     source->identity = m->identity;
 }
 
-/* A size that is none: what is filled is closed nevertheless. */
+/* An invalid source is closed nevertheless. */
 static zt_status open_without_size(void *context, const char *name, zt_source *source)
 {
     (void)context, (void)name;
@@ -57,7 +57,7 @@ static zt_status open_without_size(void *context, const char *name, zt_source *s
     return ZT_OK;
 }
 
-/* What is filled by a function that fails stays its own. */
+/* A source that a failing function fills is not closed by the library. */
 static zt_status open_and_fail(void *context, const char *name, zt_source *source)
 {
     return open_without_size(context, name, source) == ZT_OK ? ZT_ERROR_TIMEOUT : ZT_ERROR_INTERNAL;
@@ -113,7 +113,7 @@ static uint64_t identity_of(const zt_file *file)
     return identity.source_identity;
 }
 
-/* The same objects with the same bytes as the model on the disk. */
+/* The same objects with the same bytes as the model on disk. */
 static void same(const zt_file *file, const char *path)
 {
     zt_file *there = NULL;
@@ -189,7 +189,8 @@ int main(void)
     CHECK_STATUS(zt_open_model_from(&store, "m", NULL, &file), ZT_ERROR_NO_FILE);
     store.list = list;
 
-    /* What a function says is what the call says, behind the name; what it does not say, it does not. */
+    /* The error text of a function is in the message, after the file's name; without one, a default text
+     * is. */
     members[3].name = "m/other";
     CHECK_STATUS(zt_open_model_from(&store, "m/model.safetensors.index.json", NULL, &file), ZT_ERROR_NO_FILE);
     CHECK(strstr(zt_last_error(), "model-00003-of-00003.safetensors: the bucket has no such object") != NULL);
@@ -206,7 +207,7 @@ int main(void)
         members[1].fails = 1;
         CHECK_STATUS(zt_open_source(&source, NULL, &file), ZT_ERROR_IO);
         CHECK(strstr(zt_last_error(), "the cable is out") == NULL);
-        /* Of one source. */
+        /* The same for one source. */
         members[1].fails = 0;
         CHECK_STATUS(zt_open_source(&source, NULL, &file), ZT_OK);
         CHECK(identity_of(file) == members[1].identity);

@@ -1,4 +1,4 @@
-/* A call for each struct that has a struct_size, which hands the struct over: for hostile_structs.c. */
+/* A call for each struct with a struct_size, for hostile_structs.c. */
 #ifndef STRUCT_CALLS_H
 #define STRUCT_CALLS_H
 
@@ -17,7 +17,7 @@ static zt_status source_size(void *context, uint64_t *size)
 {
     (void)context;
     *size = 0;
-    return ZT_ERROR_NOT_FOUND; /* not a status with which a call refuses something */
+    return ZT_ERROR_NOT_FOUND; /* no call rejects an argument with this status */
 }
 
 static zt_status source_read(void *context, uint64_t offset, void *dst, size_t n)
@@ -43,7 +43,7 @@ static zt_status sink_write(void *context, const void *bytes, size_t n)
     return ZT_OK;
 }
 
-/* Each call hands `s` over as its struct and tells how that went. */
+/* Each call passes `s` as its struct and returns the result. */
 static zt_status call_open_options(void *s)
 {
     zt_file *f = NULL;
@@ -88,7 +88,7 @@ static zt_status call_source(void *s)
 {
     zt_file *f = NULL;
     zt_status status = zt_open_source((zt_source *)s, NULL, &f);
-    return status == ZT_ERROR_NOT_FOUND ? ZT_OK : status; /* it was taken, and asked */
+    return status == ZT_ERROR_NOT_FOUND ? ZT_OK : status; /* the struct was accepted and used */
 }
 
 static zt_status store_open(void *context, const char *name, zt_source *source)
@@ -101,7 +101,7 @@ static zt_status call_store(void *s)
 {
     zt_file *f = NULL;
     zt_status status = zt_open_model_from((zt_store *)s, "x", NULL, &f);
-    return status == ZT_ERROR_NOT_FOUND ? ZT_OK : status; /* it was taken, and asked */
+    return status == ZT_ERROR_NOT_FOUND ? ZT_OK : status; /* the struct was accepted and used */
 }
 
 static zt_status call_read_options(void *s)
@@ -144,7 +144,7 @@ static zt_status call_load_part_stats(void *s)
     request.component = zt_component_at(zt_object_at(dense_file, 0), 0);
     request.length = ZT_WHOLE;
     REQUIRE(zt_load_start(&request, 1, NULL, &load) == ZT_OK);
-    do { /* to its end, so that finishing it sets no message */
+    do { /* to the end, so that finishing it does not set a message */
         INIT(event);
         REQUIRE(zt_load_next(load, -1, &event) == ZT_OK);
         zt_load_release(load, &event);

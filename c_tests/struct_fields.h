@@ -1,10 +1,10 @@
-/* Where the fields of each struct that has a struct_size lie: for hostile_structs.c. */
+/* Offsets of the fields of each struct with a struct_size, for hostile_structs.c. */
 #ifndef STRUCT_FIELDS_H
 #define STRUCT_FIELDS_H
 
 #include "support.h"
 
-/* Where the numbers and pointers of a struct lie, those of a zt_array one by one. */
+/* Offsets of the numbers and pointers of a struct. Those of a zt_array are listed separately. */
 typedef struct field { size_t at, size; } field;
 #define F(T, f) {offsetof(T, f), sizeof(((T *)0)->f)}
 #define A(T, f) F(T, f.data), F(T, f.size), F(T, f.count), F(T, f.dtype), F(T, f.type), F(T, f.reserved), F(T, f.reserved2)

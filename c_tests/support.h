@@ -1,4 +1,4 @@
-/* What the C tests share: where files are, reading and writing them, and structs set to their defaults. */
+/* Common code of the C tests: paths, reading and writing files, and structs with defaults. */
 #ifndef SUPPORT_H
 #define SUPPORT_H
 
@@ -7,7 +7,7 @@
 
 #include "check.h"
 
-/* All zero but struct_size: the defaults. */
+/* The defaults: zeros except struct_size. */
 #define INIT(x) (memset(&(x), 0, sizeof(x)), (void)((x).struct_size = sizeof(x)))
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -24,12 +24,12 @@ static inline const char *folder_of(const char *variable, const char *otherwise)
 #define ZT_TEST_TMP "."
 #endif
 
-/* Whether two structs are the same from their first number of 64 bits on, and have but such: before it there may be bytes of
- * any value. */
+/* Compares two structs from their first 64-bit number on. They must have only 64-bit fields from there. Bytes
+ * before it may differ. */
 #define SAME_FROM(first, a, b) \
     (memcmp(&(a).first, &(b).first, sizeof(a) - (size_t)((const char *)&(a).first - (const char *)&(a))) == 0)
 
-/* A file of the corpus. The last eight answers stay as they are. */
+/* The path of a file in the corpus. The last eight results stay valid. */
 static inline const char *data_path(const char *name)
 {
     static char paths[8][4096];
@@ -39,7 +39,7 @@ static inline const char *data_path(const char *name)
     return path;
 }
 
-/* A file of this process's own, to be removed with remove(). The last eight answers stay as they are. */
+/* The path of a file for this process, to be removed with remove(). The last eight results stay valid. */
 static inline const char *scratch_path(const char *name)
 {
     static char paths[8][4096];
@@ -57,7 +57,7 @@ static inline int file_exists(const char *path)
     return f != NULL;
 }
 
-/* A whole file; free() it. One byte more than its size is there, so that an empty file is not NULL. */
+/* Reads a complete file; free() it. It has one more byte, so that an empty file is not NULL. */
 static inline unsigned char *read_file(const char *path, size_t *size)
 {
     FILE *f = fopen(path, "rb");
@@ -86,7 +86,7 @@ static inline void write_file(const char *path, const void *bytes, size_t size)
     REQUIRE(fclose(f) == 0);
 }
 
-/* Whether the file at path holds exactly these bytes. */
+/* Whether the file at path has exactly these bytes. */
 static inline int file_is(const char *path, const void *bytes, size_t size)
 {
     size_t have;
@@ -121,7 +121,7 @@ static inline zt_file *open_data_mode(const char *name, zt_mode mode)
     return file;
 }
 
-/* Calls one(path, name, good) for every .zt file of the corpus; good where it is valid. */
+/* Calls one(path, name, good) for every .zt file of the corpus. good: the file is valid. */
 static inline void each_of_corpus(void (*one)(const char *path, const char *name, int good))
 {
     static const char *const folders[] = {"v0.1", "v1.0", "v1.1", "v1.2", "valid-odd", "invalid"};
@@ -145,7 +145,7 @@ static inline void each_of_corpus(void (*one)(const char *path, const char *name
     }
 }
 
-/* What the library says of an object, a component and a part. */
+/* The library's description of an object, a component and a part. */
 static inline zt_object_info object_info(const zt_object *object)
 {
     zt_object_info info;
@@ -170,7 +170,7 @@ static inline zt_part_info part_info(const zt_file *file, size_t part)
     return info;
 }
 
-/* Bytes of all parts. */
+/* The size of all parts. */
 static inline uint64_t file_size(const zt_file *file)
 {
     uint64_t size = 0;
@@ -180,7 +180,7 @@ static inline uint64_t file_size(const zt_file *file)
     return size;
 }
 
-/* Names: the library's, or the file's own where it knows none. */
+/* Names: the library's or, for unknown ones, the file's. */
 static inline const char *format_name(const zt_object *object)
 {
     const char *own = object_info(object).format_name;
@@ -205,7 +205,7 @@ static inline const char *encoding_name(const zt_component *component)
     return own ? own : zt_encoding_name(zt_component_encoding(component));
 }
 
-/* Checks the digest, which has to be there, of one component; or all of one object. */
+/* Checks the digest, which must exist, of one component, or all digests of one object. */
 static inline zt_status verify_component(const zt_file *file, const zt_component *component)
 {
     zt_verify_options options;
@@ -249,7 +249,7 @@ static inline const zt_component *component_of(const zt_file *file, const char *
     return component;
 }
 
-/* Decoded bytes, found out where they are not declared; 0 where that fails. */
+/* The decoded size, computed if it is not declared; 0 on failure. */
 static inline uint64_t measured_size(const zt_component *component)
 {
     uint64_t size = 0;
@@ -269,20 +269,20 @@ static inline unsigned char *read_component(const zt_component *component, size_
     return bytes;
 }
 
-/* Whether this machine's numbers begin with their highest byte. */
+/* Whether this machine is big-endian. */
 static inline int is_big_endian(void)
 {
     const uint16_t one = 1;
     return *(const unsigned char *)&one == 0;
 }
 
-/* Whether elements of so many bytes can be lent as a little-endian file has them. */
+/* Whether little-endian elements of this width can be borrowed. */
 static inline int borrows_little_endian(size_t width)
 {
     return width < 2 || !is_big_endian();
 }
 
-/* Whether elements in this machine's byte order are those of a file in little-endian order; width: bytes of one. */
+/* Whether elements in this machine's order equal those in little-endian order; width: the size of one. */
 static inline int are_elements(const void *elements, const void *of_file, size_t size, size_t width)
 {
     const unsigned char *a = (const unsigned char *)elements, *b = (const unsigned char *)of_file;
@@ -299,7 +299,7 @@ static inline int has_large_mappings(void)
     return sizeof(void *) > 4;
 }
 
-/* Bytes of a page of this system. */
+/* The page size of this system. */
 static inline size_t page_size(void)
 {
 #ifdef _SC_PAGESIZE
@@ -309,7 +309,7 @@ static inline size_t page_size(void)
 #endif
 }
 
-/* Compares what is in memory: registers of some processors hold more digits than a double. */
+/* Compares values in memory, because registers of some processors have more precision than a double. */
 static inline int is_double(double value, double wanted)
 {
     return memcmp(&value, &wanted, sizeof value) == 0;
@@ -320,7 +320,7 @@ static inline int is_aligned(const void *pointer, size_t alignment)
     return (uintptr_t)pointer % alignment == 0;
 }
 
-/* Numbers that look random and are the same in every run (Marsaglia's xorshift); *state is not 0. */
+/* Pseudo-random numbers, the same in every run (Marsaglia's xorshift). *state must not be 0. */
 static inline uint32_t next_random(uint32_t *state)
 {
     *state ^= *state << 13;

@@ -1,4 +1,4 @@
-/* Many threads on one open file: what each gets is what one thread alone gets; messages and references are each one's own. */
+/* Many threads on one open file get the same results as one thread. Messages and references are separate. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 
@@ -14,7 +14,7 @@ typedef struct worker {
     const expected *want;
     size_t objects;
     unsigned number;
-    unsigned long wrong, done; /* no CHECK off the main thread: its counters are not shared */
+    unsigned long wrong, done; /* CHECK's counters are only for the main thread */
     char first[200];
 } worker;
 
@@ -52,7 +52,7 @@ static void *use(void *argument)
         }
         expect(w, verify_component(retained, c) == want->verify, "verify");
         expect(w, zt_component_load(c, NULL, &buffer) == ZT_OK, "load");
-        /* Decoded once, whichever thread comes first; all get the same memory. */
+        /* Decoded once, by the first thread; all get the same memory. */
         INIT(t);
         if (zt_object_format(object) == ZT_FORMAT_DENSE)
             expect(w, zt_tensor_find(retained, zt_object_name(object), &t) == ZT_OK && t.size == want->size &&
@@ -76,7 +76,7 @@ static void *use(void *argument)
         }
         if (round % 8 == 0)
             expect(w, zt_verify(retained, NULL, NULL) == ZT_OK, "zt_verify");
-        /* The last error is this thread's. */
+        /* The last error belongs to the thread. */
         snprintf(nonsense, sizeof nonsense, "nonsense-%u-%u", w->number, round);
         snprintf(name, sizeof name, "%u", w->number);
         expect(w, zt_tensor_find(retained, nonsense, &t) == ZT_ERROR_NOT_FOUND && strstr(zt_last_error(), nonsense) != NULL, "last error");
@@ -87,7 +87,7 @@ static void *use(void *argument)
         }
         free(got);
     }
-    zt_close(w->file); /* its own reference; the last thread to come here closes */
+    zt_close(w->file); /* its reference; the last thread closes the file */
     return NULL;
 }
 
@@ -100,7 +100,8 @@ static void use_at_once(const char *name, zt_mode mode)
     pthread_t threads[THREADS];
     REQUIRE(want != NULL);
     {
-        zt_file *alone = open_data_mode(name, mode); /* so that nothing of `file` is decoded yet */
+        /* a separate open, so that nothing of `file` is decoded yet */
+        zt_file *alone = open_data_mode(name, mode);
         for (i = 0; i < n; i++) {
             const zt_component *c = zt_component_at(zt_object_at(alone, i), 0);
             want[i].bytes = read_component(c, &want[i].size);
@@ -115,7 +116,7 @@ static void use_at_once(const char *name, zt_mode mode)
         workers[i].objects = n;
         workers[i].number = (unsigned)i;
     }
-    zt_close(file); /* the threads have the file to themselves */
+    zt_close(file); /* only the threads keep the file open */
     for (i = 0; i < THREADS; i++)
         REQUIRE(pthread_create(&threads[i], NULL, use, &workers[i]) == 0);
     for (i = 0; i < THREADS; i++)
@@ -153,7 +154,7 @@ static void messages_of_threads(void)
     CHECK_STATUS(zt_dtype_from_name("this thread's", &dtype), ZT_ERROR_NOT_FOUND);
     snprintf(kept, sizeof kept, "%s", zt_last_error());
     REQUIRE(pthread_create(&thread, NULL, fresh, name) == 0 && pthread_join(thread, &answer) == 0);
-    CHECK(answer == name); /* nothing has failed there yet */
+    CHECK(answer == name); /* nothing has failed on this thread yet */
     REQUIRE(pthread_create(&thread, NULL, fail_once, name) == 0 && pthread_join(thread, &answer) == 0);
     CHECK(answer == name);
     CHECK_STR(zt_last_error(), kept);

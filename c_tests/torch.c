@@ -1,4 +1,4 @@
-/* Checkpoints of PyTorch: views of one storage, plain values, checksums, the form before 1.6, refusals. */
+/* PyTorch checkpoints: views of one storage, plain values, checksums, the form before 1.6, errors. */
 #include "support.h"
 
 static zt_file *open_in(const char *name, zt_mode mode)
@@ -15,7 +15,7 @@ static const zt_component *data_of(const zt_file *file, const char *name)
     return data;
 }
 
-/* Ten tensors of one storage of 6 x 5 floats: by rows they are lent, by columns gathered. */
+/* Ten tensors of one storage of 6 x 5 floats: rows are borrowed, columns are gathered. */
 static void views(zt_mode mode)
 {
     zt_file *file = open_in("foreign/valid/amber-shared-views.pt", mode);
@@ -77,7 +77,7 @@ static void other_byte_order(void)
     zt_close(file);
 }
 
-/* Listed, so that the tensor beside it stays readable. */
+/* It is listed, so that the tensor beside it stays readable. */
 static void quantized(void)
 {
     zt_file *file = open_in("foreign/invalid/amber-pt-quantised.pt", ZT_MODE_MAP);
@@ -92,7 +92,7 @@ static void quantized(void)
     zt_close(file);
 }
 
-/* Pickles in a row, then storages at any offset: what is not aligned is read and not borrowed. */
+/* A sequence of pickles, then storages at any offset: unaligned elements are read, not borrowed. */
 static void before_1_6(zt_mode mode)
 {
     zt_file *file = open_in("foreign/valid/legacy.pt", mode);

@@ -1,4 +1,5 @@
-/* Functions beside others: of an object in hand, of stored bytes; all failures of a file; who it is. */
+/* Variants of functions: for an object, for stored bytes, for all failures of a file, and for names in
+ * messages. */
 #include "support.h"
 
 static unsigned failures, of_components;
@@ -17,7 +18,7 @@ static int32_t on_failure(void *context, const zt_object *object, const zt_compo
     return *stop;
 }
 
-/* Three objects with digests, of which the first and the last are damaged. */
+/* Three objects with digests; the first and the last are damaged. */
 static void all_failures_in_one_call(void)
 {
     const char *path = scratch_path("damaged.zt");
@@ -65,7 +66,7 @@ static void all_failures_in_one_call(void)
     remove(path);
 }
 
-/* What is stored can be had even where it cannot be decoded. */
+/* Stored bytes can be read even if they cannot be decoded. */
 static void stored_bytes(void)
 {
     zt_file *file = open_data("invalid/encoding-lz4.zt");
@@ -85,7 +86,7 @@ static void stored_bytes(void)
     zt_close(file);
 }
 
-/* A size that no manifest declares is not looked for by the getter. */
+/* The getter does not compute a size that the manifest does not declare. */
 static void sizes_that_are_unknown(void)
 {
     zt_file *file = open_data("v1.1/rs-1.1.1-sparse-zstd-digest.zt");
@@ -113,7 +114,7 @@ static int32_t ask(void *context, uint64_t done, uint64_t total)
     return ++a->calls > a->most;
 }
 
-/* Where a size is found by decoding, that can be watched and stopped, and begun anew. */
+/* Decoding to compute a size reports progress, can be stopped, and can be started again. */
 static void sizes_that_are_decoded(void)
 {
     zt_file *file = open_data("v1.1/rs-1.1.1-sparse-zstd-digest.zt");

@@ -1,9 +1,9 @@
-/* Chapter "value": attributes of every kind, the getters on right and wrong kinds, JSON text. */
+/* Chapter "value": attributes of every kind, getters with matching and other kinds, JSON text. */
 #include <math.h>
 
 #include "support.h"
 
-/* The map of the corpus file with everything in it; the files say what it has in manifest.json. */
+/* The map of the corpus file with all kinds; manifest.json lists the values. */
 static const zt_value *everything(const zt_file *file)
 {
     const zt_value *map = zt_object_attributes(zt_object_find(file, "x"));
@@ -27,7 +27,7 @@ static int is_text(const zt_value *value, const char *want)
     return zt_value_get_string(value, &text, &length) == ZT_OK && length == strlen(want) && strcmp(text, want) == 0;
 }
 
-/* Every getter fails but those of the kind, and leaves what it was to write. */
+/* Every getter of another kind fails and does not write its output. */
 static void getters_of(const zt_value *value, zt_value_kind kind, int fits_i64, int fits_u64)
 {
     static const zt_status no = ZT_ERROR_INVALID_ARGUMENT;
@@ -60,7 +60,7 @@ static void getters_of(const zt_value *value, zt_value_kind kind, int fits_i64, 
           (zt_value_count(value) == 0 && zt_value_at(value, 0) == NULL));
     CHECK(zt_value_at(value, zt_value_count(value)) == NULL && zt_value_at(value, SIZE_MAX) == NULL);
     CHECK(zt_value_key_at(value, zt_value_count(value)) == NULL);
-    /* Nowhere to put it. */
+    /* NULL outputs. */
     CHECK_STATUS(zt_value_get_bool(value, NULL), no);
     CHECK_STATUS(zt_value_get_i64(value, NULL), no);
     CHECK_STATUS(zt_value_get_u64(value, NULL), no);
@@ -84,7 +84,7 @@ static void kinds(void)
     getters_of(under(map, "max"), ZT_VALUE_KIND_INT, 0, 1);
     getters_of(under(map, "min"), ZT_VALUE_KIND_INT, 0, 0);
     getters_of(under(fields, "pi"), ZT_VALUE_KIND_FLOAT, 0, 0);
-    getters_of(under(map, "half"), ZT_VALUE_KIND_FLOAT, 0, 0); /* 1.0, yet no integer */
+    getters_of(under(map, "half"), ZT_VALUE_KIND_FLOAT, 0, 0); /* 1.0, but not an integer */
     getters_of(under(fields, "text"), ZT_VALUE_KIND_STRING, 0, 0);
     getters_of(under(fields, "bytes"), ZT_VALUE_KIND_BYTES, 0, 0);
     getters_of(under(fields, "list"), ZT_VALUE_KIND_ARRAY, 0, 0);
@@ -215,7 +215,7 @@ static void collections(void)
     zt_close(file);
 }
 
-/* JSON text without the white space that it may have between tokens. */
+/* JSON text without white space between tokens. */
 static void squeeze(char *text)
 {
     char *to = text;
@@ -245,7 +245,7 @@ static void json_is(const zt_value *value, const char *want)
     CHECK_U64(strlen(text), needed - 1);
     CHECK(text[needed] == 0x7f);
     CHECK_STATUS(zt_value_to_json(value, text, needed + 8, NULL), ZT_OK);
-    /* As much as fits, NUL-ended where one byte fits. */
+    /* As much as fits, NUL-terminated if at least one byte fits. */
     for (size = 1; size < needed; size += 1 + size / 4) {
         char *part = (char *)malloc(size + 1);
         REQUIRE(part != NULL);
@@ -280,7 +280,7 @@ static void json(void)
     json_is(under(map, "min"), "-18446744073709551616");
     json_is(under(fields, "float"), "0.5");
     json_is(under(fields, "pi"), "3.141592653589793");
-    json_is(under(map, "half"), "1.0"); /* not 1, which would come back as an integer */
+    json_is(under(map, "half"), "1.0"); /* not 1, which would be read back as an integer */
     json_is(under(fields, "text"), "\"h\xc3\xa9llo\"");
     json_is(under(map, "text"), "\"\"");
     json_is(under(fields, "bytes"), "{\"$bytes\":\"00ff10\"}");
@@ -296,7 +296,7 @@ static void json(void)
             "{\"$map\":[[1,\"a\"],[-1,\"b\"],[{\"$bytes\":\"6b\"},\"c\"],[true,\"d\"],[1.5,\"e\"],[\"\",\"f\"]]}");
     json_is(zt_file_attributes(simple), "{\"k\":{\"$simple\":0},\"l\":[{\"$simple\":255}]}");
     json_is(zt_object_attributes(zt_object_find(custom, "u")), "{\"components\":[1],\"type\":\"x\",\"version\":\"not the file's\"}");
-    /* The size is asked for with (NULL, 0); a buffer of no bytes is too small. */
+    /* (NULL, 0) asks for the size; a buffer of 0 bytes is too small. */
     CHECK_STATUS(zt_value_to_json(map, NULL, 0, NULL), ZT_OK);
     CHECK_STATUS(zt_value_to_json(map, &byte, 0, &needed), ZT_ERROR_BUFFER_SIZE);
     CHECK(byte == 0x7f && needed > 400);

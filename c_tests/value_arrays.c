@@ -1,11 +1,11 @@
-/* Chapter "attributes": arrays all at once, and what a container states of numbers. */
+/* Chapter "attributes": complete arrays, and the dtypes that a container declares for numbers. */
 #include <math.h>
 
 #include "attributes.h"
 
 static const char *path;
 
-/* An open file with an attribute "all" of that JSON text. */
+/* An open file with an attribute "all" that has this JSON text. */
 static zt_file *with_attribute(const char *json)
 {
     zt_writer *w = NULL;
@@ -15,7 +15,7 @@ static zt_file *with_attribute(const char *json)
     return open_path(path);
 }
 
-/* Arrays all at once: exact, or an error that names the element, and then nothing is written. */
+/* Complete arrays: exact, or an error that names the element; then nothing is written. */
 static void numbers(void)
 {
     static const char text[] = "{\"ints\":[0,255,-1],\"small\":[0,1,255],\"large\":[9007199254740992,9007199254740993],"
@@ -40,7 +40,8 @@ static void numbers(void)
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I16, i16, 2), ZT_ERROR_BUFFER_SIZE);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I16, NULL, 3), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_OTHER, i16, 3), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I32, odd + 1, 3), ZT_OK); /* of any alignment */
+    /* unaligned */
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "ints"), ZT_DTYPE_I32, odd + 1, 3), ZT_OK);
     CHECK(memcmp(odd + 1 + 2 * sizeof(int32_t), "\xff\xff\xff\xff", 4) == 0);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "small"), ZT_DTYPE_U8, u8, 3), ZT_OK);
     CHECK(u8[0] == 0 && u8[1] == 1 && u8[2] == 255 && u8[3] == 77);
@@ -64,7 +65,8 @@ static void numbers(void)
     CHECK(u8[0] == 1 && u8[1] == 0);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "bools"), ZT_DTYPE_U8, u8, 2), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "none"), ZT_DTYPE_U8, NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_U8, u8, 1), ZT_OK); /* a number alone */
+    /* a single number */
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_U8, u8, 1), ZT_OK);
     CHECK(u8[0] == 7 && u8[1] == 0);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_U8, NULL, 0), ZT_ERROR_BUFFER_SIZE);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_BOOL, u8, 1), ZT_ERROR_INVALID_ARGUMENT);
@@ -72,7 +74,7 @@ static void numbers(void)
     zt_close(file);
 }
 
-/* The bytes of each, also where they are no UTF-8: a vocabulary has tokens that are a part of a character. */
+/* The bytes of each text, even if they are not UTF-8: a token in a vocabulary can be part of a character. */
 static void strings(void)
 {
     static const char text[] = "{\"words\":[\"one\",\"\",\"a\\u0000b\"],\"none\":[],\"one\":\"x\",\"mixed\":[1,\"a\"],"
@@ -84,7 +86,7 @@ static void strings(void)
     CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "words"), words, lengths, 5), ZT_OK);
     CHECK(strcmp(words[0], "one") == 0 && strcmp(words[1], "") == 0 && memcmp(words[2], "a\0b", 4) == 0);
     CHECK(lengths[0] == 3 && lengths[1] == 0 && lengths[2] == 3 && lengths[3] == 77 && strcmp(words[3], "77") == 0);
-    for (k = 0; k < 3; k++) /* borrowed: the same places every time */
+    for (k = 0; k < 3; k++) /* borrowed: the same addresses every time */
         CHECK(words[k] != NULL && zt_value_get_kind(zt_value_at(zt_value_find(map, "words"), k)) == ZT_VALUE_KIND_STRING);
     words[0] = NULL;
     CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "words"), words, NULL, 3), ZT_OK);
@@ -99,7 +101,7 @@ static void strings(void)
     CHECK_STATUS(zt_value_read_strings(tokens, words, lengths, 5), ZT_OK);
     CHECK(lengths[0] == 2 && lengths[1] == 1 && lengths[2] == 0 && lengths[3] == 2 && lengths[4] == 1);
     CHECK(memcmp(words[1], "\xc3", 2) == 0 && words[2][0] == '\0' && memcmp(words[3], "\0\xff", 3) == 0);
-    for (k = 0; k < 5; k++) { /* as the getters of one give it */
+    for (k = 0; k < 5; k++) { /* like the getters of single values */
         const zt_value *token = zt_value_at(tokens, k);
         const void *bytes = NULL;
         if (zt_value_get_kind(token) == ZT_VALUE_KIND_BYTES) {
@@ -112,7 +114,7 @@ static void strings(void)
     zt_close(file);
 }
 
-/* No number below a value has a dtype, and a bool has one; how many values there are. */
+/* Numbers inside a value do not have a dtype, a bool has one. Also the number of values. */
 static size_t nothing_is_stated(const zt_value *value, unsigned depth)
 {
     size_t i, found = value != NULL;
@@ -124,7 +126,7 @@ static size_t nothing_is_stated(const zt_value *value, unsigned depth)
     return found;
 }
 
-/* Only GGUF states dtypes (gguf.c); what .zt, safetensors, npz and PyTorch have is without. */
+/* Only GGUF declares dtypes (gguf.c). Values of .zt, safetensors, npz and PyTorch do not have one. */
 static void dtypes(void)
 {
     static const struct { const char *name; int has_attributes; } files[] = {

@@ -1,4 +1,4 @@
-/* Chapter "verify": zt_verify over good and broken files, its report, its callback. Repair: repair.c. */
+/* Chapter "verify": zt_verify on good and broken files, its report, its callback. Repair: repair.c. */
 #include "support.h"
 
 typedef struct seen { uint64_t calls, last, total; int falling; uint64_t stop_at; } seen;
@@ -13,7 +13,7 @@ static int32_t on_progress(void *context, uint64_t done, uint64_t total)
     return s->stop_at && s->calls >= s->stop_at;
 }
 
-/* What the manifest tells, counted here. */
+/* Counts from the manifest. */
 static zt_verify_report counted(const zt_file *file)
 {
     zt_verify_report want;
@@ -115,7 +115,7 @@ static void broken_files(void)
             o.threads = threads;
             r.objects = UINT64_MAX;
             CHECK_STATUS(zt_verify(file, &o, &r), rows[i].all);
-            CHECK(r.objects <= zt_object_count(file)); /* filled on failure too */
+            CHECK(r.objects <= zt_object_count(file)); /* filled even if the call fails */
             CHECK(strstr(zt_last_error(), rows[i].name) != NULL);
             o.checks = ZT_VERIFY_DIGESTS;
             CHECK_STATUS(zt_verify(file, &o, NULL), rows[i].digests);
@@ -128,7 +128,7 @@ static void broken_files(void)
     }
 }
 
-/* The first failure in file order, whatever the number of threads. */
+/* The first failure in file order, for any number of threads. */
 static void first_failure(void)
 {
     static const uint64_t shape = 100000;
@@ -193,7 +193,7 @@ static void padding(void)
     CHECK_STATUS(zt_verify(file, &o, &r), ZT_ERROR_CORRUPT);
     zt_close(file);
     free(bytes);
-    file = open_data("valid-odd/gaps.zt"); /* bytes that belong to nothing */
+    file = open_data("valid-odd/gaps.zt"); /* bytes between components */
     o.checks = ZT_VERIFY_PADDING;
     CHECK_STATUS(zt_verify(file, &o, &r), ZT_ERROR_CORRUPT);
     zt_close(file);
@@ -230,7 +230,7 @@ static void callbacks_and_options(void)
     zt_close(file);
 }
 
-/* One object, one component: what is counted, and what is refused. */
+/* One object, one component: what is counted, and what is rejected. */
 static void parts_of_a_file(void)
 {
     zt_file *file = open_data("v1.2/rs-1.2.3-1m.zt"), *other = open_data("v1.2/rs-1.2.3-1m.zt");

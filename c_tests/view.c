@@ -1,4 +1,4 @@
-/* Chapter "view": tensor, csr, coo, quantized; borrowed where the bytes can be borrowed, decoded once where not. */
+/* Chapter "view": tensor, csr, coo, quantized. Views borrow if possible, otherwise they decode once. */
 #include "support.h"
 
 static void dense(void)
@@ -102,7 +102,7 @@ static int is_borrowed(const zt_array *array, const zt_object *object, const cha
     const void *ptr = NULL;
     size_t size = 0;
     if (!borrows_little_endian(zt_dtype_size(array->dtype)))
-        return array->data != NULL; /* a copy of its own */
+        return array->data != NULL; /* a copy */
     return zt_component_ptr(zt_component_find(object, role), &ptr, &size) == ZT_OK && ptr == array->data && size == array->size;
 }
 
@@ -305,11 +305,12 @@ static void quantized_in_2(void)
     CHECK_STATUS(zt_quantized_view(zt_object_at(file, 0), &q), ZT_ERROR_CORRUPT);
     CHECK_STR(zt_last_error_rule(), "LayoutRule");
     CHECK(q.packed_weight.data == NULL && q.bits == 0);
-    CHECK_STATUS(verify_object(file, zt_object_at(file, 0)), ZT_OK); /* which no real file is refused for */
+    /* verification of a real file never rejects it for this */
+    CHECK_STATUS(verify_object(file, zt_object_at(file, 0)), ZT_OK);
     zt_close(file);
 }
 
-/* The whole structure is looked at; which rule is broken is tested in Rust. */
+/* The complete structure is checked; Rust tests check which rule is broken. */
 static void broken_structure(void)
 {
     static const char *const csrs[] = {"csr-indptr-not-0", "csr-indptr-decreasing", "csr-indptr-last-small", "csr-indptr-last-large",

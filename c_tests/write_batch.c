@@ -1,5 +1,5 @@
-/* Chapter "writer": many objects in one call. The file is that of the same objects one by one; what is refused leaves
- * the writer as it was. */
+/* Chapter "writer": many objects in one call. The file equals the one with single calls. A rejected call does
+ * not change the writer. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -9,7 +9,7 @@
 
 #include "writing.h"
 
-#define MOST 1100 /* of 4 KiB: enough for another thread to write them */
+#define MOST 1100 /* of 4 KiB: enough that another thread writes them */
 #define LARGE (5u << 20)
 static unsigned char data[LARGE + 1000];
 static const char *path, *other;
@@ -54,7 +54,7 @@ static void make_plans(void)
         add(&small, 4096);
 }
 
-/* One by one, as zt_write_object has it. */
+/* Single calls, as zt_write_object does it. */
 static zt_status each(zt_writer *w, const plan *p)
 {
     size_t i;
@@ -93,7 +93,7 @@ static int same_files(const char *a, const char *b)
     return same;
 }
 
-/* Both ways, with these options; then every digest is checked. */
+/* Both ways with these options; then verifies every digest. */
 static void both(const plan *p, const zt_write_options *o)
 {
     zt_writer *w = NULL;
@@ -142,7 +142,7 @@ static void same_bytes(void)
     }
 }
 
-/* Each thing that can be wrong with a request, in the middle of good ones. */
+/* Each error that a request can have, among good requests. */
 static void refused(void)
 {
     static const uint64_t two = 2;
@@ -186,10 +186,10 @@ static void refused(void)
     CHECK_STATUS(zt_write_dense(w, "there", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &two, 1, data, 2), ZT_OK);
     CHECK_STATUS(each(w, &small), ZT_OK);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
-    CHECK(same_files(path, other)); /* as if nothing had been refused */
+    CHECK(same_files(path, other)); /* as if no call had been rejected */
 }
 
-/* What the version cannot represent, and an object that is open. */
+/* Data that the version cannot represent, and a batch with an object open. */
 static void out_of_turn(void)
 {
     zt_write_options o;
@@ -211,7 +211,7 @@ static void out_of_turn(void)
     zt_write_abort(w);
 }
 
-/* Threads of this process; 0 where that is not known. */
+/* The number of threads of this process; 0 if unknown. */
 static size_t threads_now(void)
 {
     size_t n = 0;
@@ -226,7 +226,7 @@ static size_t threads_now(void)
     return n;
 }
 
-/* A thread that was waited for may be seen a moment longer. */
+/* A joined thread may still be counted for a moment. */
 static size_t threads_left(size_t wanted)
 {
     int i;
@@ -251,7 +251,7 @@ static zt_status take(void *context, const void *bytes, size_t n)
     return taken.bytes > taken.most ? ZT_ERROR_CANCELLED : ZT_OK;
 }
 
-/* A writer to that sink, which takes so many bytes. */
+/* A writer to the sink, which accepts this number of bytes. */
 static zt_writer *to_taken(size_t most, zt_digest digest, uint32_t threads)
 {
     zt_sink sink;
@@ -268,7 +268,7 @@ static zt_writer *to_taken(size_t most, zt_digest digest, uint32_t threads)
     return w;
 }
 
-/* A sink's functions are called as ever; when one fails it is for good. */
+/* A sink's functions are called as usual. After one fails the writer stays failed. */
 static void to_a_sink(void)
 {
     static const size_t most[] = {8, 100000, 1000000, 2400000, SIZE_MAX};
@@ -283,7 +283,7 @@ static void to_a_sink(void)
     }
 }
 
-/* As many threads as are allowed, and none for what is little or needs none. */
+/* Uses as many threads as allowed, and none for small batches. */
 static void few_threads(void)
 {
     static const struct { uint32_t threads; zt_digest digest; size_t n, extra; } cases[] = {
@@ -293,7 +293,7 @@ static void few_threads(void)
     size_t i, attempt, alone = threads_left(1);
     for (i = 0; alone > 0 && i < COUNT(cases); i++) {
         taken.threads = 0;
-        /* A thread that the system lets run much later than another is not seen at every try. */
+        /* A thread that the system starts late is not observed in every try. */
         for (attempt = 0; attempt < 50 && taken.threads != alone + cases[i].extra; attempt++) {
             zt_writer *w = to_taken(SIZE_MAX, cases[i].digest, cases[i].threads);
             CHECK_STATUS(zt_write_batch(w, small.requests, cases[i].n), ZT_OK);

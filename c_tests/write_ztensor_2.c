@@ -1,7 +1,8 @@
-/* Files of zTensor 2 by every call that writes: what comes back, and what is refused, as which status and why. */
+/* zTensor 2 with every call that writes: what is read back, and which calls are rejected with which status
+ * and message. */
 #include "ztensor_2.h"
 
-/* One object or more by each call. */
+/* One object or more with each call. */
 static void write_all(zt_writer *w)
 {
     static const unsigned char nibbles[2] = {0x21, 0x03}, flags[2] = {1, 0};
@@ -33,7 +34,7 @@ static void write_all(zt_writer *w)
     CHECK_STATUS(zt_write_object(w, &d), ZT_OK);
 }
 
-/* Codes of 4 bits, two in a byte, in groups of 3 along rows: what a view has of them. */
+/* Codes of 4 bits, two in a byte, in groups of 3 along rows, as a view returns them. */
 static void groups_of_codes(void)
 {
     static const unsigned char codes[3] = {0x21, 0x43, 0x65}, powers[2] = {127, 128};
@@ -121,14 +122,14 @@ static void check_all(const char *at)
     CHECK_STATUS(zt_value_get_i64(zt_value_find(zt_object_attributes(zt_object_find(file, "streamed")), "step"), &number), ZT_OK);
     CHECK(number == -7);
     CHECK_STATUS(zt_value_to_json(attributes, json, sizeof json, &needed), ZT_OK);
-    CHECK_STR(json, "{\"b\":{\"x\":[1.5,null]},\"layers\":32}"); /* sorted, as the format has it */
+    CHECK_STR(json, "{\"b\":{\"x\":[1.5,null]},\"layers\":32}"); /* sorted, as the format requires */
     INIT(o);
     o.checks = ZT_VERIFY_DIGESTS | ZT_VERIFY_CONTENTS | ZT_VERIFY_PADDING;
     CHECK_STATUS(zt_verify(file, &o, NULL), ZT_OK);
     zt_close(file);
 }
 
-/* What goes to a caller's functions is the file that lies in a folder. */
+/* A sink gets the same bytes as a file in a folder. */
 static zt_status keep(void *context, const void *data, size_t size)
 {
     return fwrite(data, 1, size, (FILE *)context) == size ? ZT_OK : ZT_ERROR_IO;
@@ -164,7 +165,7 @@ static void every_call(void)
     free(b);
 }
 
-/* What was there is there as it was, in front of what is added. */
+/* The old bytes are unchanged, before the added ones. */
 static void appended(void)
 {
     zt_file *file, *from = open_data("foreign/valid/amber-torch-save.safetensors");
@@ -220,7 +221,7 @@ static void appended(void)
     CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
     zt_close(file);
 
-    /* Cut anywhere behind the old end: refused, until it is cut back to that. */
+    /* Truncated anywhere after the old end: rejected until it is repaired. */
     for (cut = size + 1; cut < grown; cut += 1 + (grown - size) / 20) {
         file = NULL;
         write_file(path, now, cut);
@@ -310,7 +311,7 @@ static void what_2_has_not(void)
     c.digest = ZT_DIGEST_DEFAULT;
     CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
     CHECK_STATUS(zt_write_end(w), ZT_OK);
-    finish(w); /* nothing of what was refused is in the file */
+    finish(w); /* nothing from rejected calls is in the file */
     file = open_path(path);
     CHECK_U64(zt_object_count(file), 1);
     CHECK_U64(component_info(component_of(file, "o", "data")).offset, 4096);

@@ -1,10 +1,10 @@
-/* Chapter "writer": whole objects, every dtype, type and format; what is written is read back. */
+/* Chapter "writer": complete objects, every dtype, type and format; written files are read back. */
 #include "attributes.h"
 #include "writing.h"
 
 static const char *path;
 
-/* 0.1 has none of these, 1.1 the first four. */
+/* 0.1 has none of these types, 1.1 has the first four. */
 static const zt_type type_of[] = {ZT_TYPE_F8_E4M3FN,   ZT_TYPE_F8_E5M2,    ZT_TYPE_COMPLEX64,
                                   ZT_TYPE_COMPLEX128, ZT_TYPE_F8_E4M3FNUZ, ZT_TYPE_F8_E5M2FNUZ};
 
@@ -13,7 +13,7 @@ static zt_dtype storage_of(zt_type type)
     return type == ZT_TYPE_COMPLEX64 ? ZT_DTYPE_F32 : type == ZT_TYPE_COMPLEX128 ? ZT_DTYPE_F64 : ZT_DTYPE_U8;
 }
 
-/* Every dtype and logical type, with each encoding and digest, of a version. */
+/* Every dtype and logical type of a version, with each encoding and digest. */
 static void dense(zt_encoding encoding, zt_digest digest, zt_spec version)
 {
     static const uint64_t shape[3] = {4, 3, 5};
@@ -93,9 +93,10 @@ static void shapes(void)
     }
     CHECK_STATUS(zt_write_dense(w, "none", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, none, 3, NULL, 0), ZT_OK);
     CHECK_STATUS(zt_write_dense(w, "huge", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, huge, 2, data, 0), ZT_OK);
-    CHECK_STATUS(zt_write_dense(w, "", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_OK); /* an empty name is a name */
+    /* an empty name is valid */
+    CHECK_STATUS(zt_write_dense(w, "", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_OK);
     CHECK_STATUS(zt_write_dense(w, "\xc3\xa9\xf0\x9f\x98\x80", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_OK);
-    /* What does not go together, and leaves the writer as it was. */
+    /* Invalid combinations, which do not change the writer. */
     CHECK_STATUS(zt_write_dense(w, "r0", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_ERROR_EXISTS);
     CHECK_STATUS(zt_write_dense(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, dims, 3, data, 23), ZT_ERROR_BUFFER_SIZE);
     CHECK_STATUS(zt_write_dense(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, dims, 3, data, 25), ZT_ERROR_BUFFER_SIZE);
@@ -188,7 +189,7 @@ static void quantized(void)
     CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     CHECK_STATUS(zt_write_quantized(w, "q", 0, shape, 2, &d), ZT_OK);
     CHECK_STATUS(zt_write_quantized(w, "q", 0, shape, 2, &d), ZT_ERROR_EXISTS);
-    d.packed_weight_size = 60; /* no room for every weight */
+    d.packed_weight_size = 60; /* too small for all weights */
     CHECK_STATUS(zt_write_quantized(w, "x", 0, shape, 2, &d), ZT_ERROR_CORRUPT);
     d.packed_weight_size = 64;
     d.scales_size = 30; /* a group without a scale */
@@ -217,7 +218,7 @@ static void quantized(void)
     zt_close(file);
 }
 
-/* What an old version cannot represent is refused, and the file goes on without it. */
+/* Objects that an old version cannot represent are rejected, and the file is written without them. */
 static void old_versions(void)
 {
     static const uint64_t shape[2] = {2, 2}, indptr[3] = {0, 0, 0};
@@ -240,7 +241,7 @@ static void old_versions(void)
     CHECK_U64(zt_object_count(file), 1);
     CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
     zt_close(file);
-    o.spec = 10000; /* 1.0 is only read */
+    o.spec = 10000; /* 1.0 can only be read */
     w = (zt_writer *)&o;
     CHECK_STATUS(zt_write_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(w == NULL);

@@ -1,4 +1,4 @@
-/* Writing that the system stops (here: a limit on the size of files) leaves the destination as it was. */
+/* If the system stops a write (here with a limit on file sizes), the destination does not change. */
 #define _POSIX_C_SOURCE 200809L
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
@@ -11,7 +11,7 @@
 static const uint64_t shape = 1 << 20;
 static unsigned char *data;
 
-static struct rlimit usual; /* what this process began with */
+static struct rlimit usual; /* limits at the start of this process */
 
 static void limit(rlim_t most)
 {
@@ -31,7 +31,7 @@ static size_t files_in(const char *folder)
     return n - 2;
 }
 
-/* Writes a mebibyte where less fits, and reports that it failed. */
+/* Writes a mebibyte with a smaller limit, and returns whether it failed. */
 static void fails(zt_writer *w, int give_up)
 {
     zt_status status;
@@ -57,7 +57,7 @@ int main(void)
     size_t size, i;
     unsigned char *old = read_file(data_path("v1.2/py-1.2.3-all-dtypes.zt"), &size);
     REQUIRE(getrlimit(RLIMIT_FSIZE, &usual) == 0);
-    signal(SIGXFSZ, SIG_IGN); /* this program's, so that writes fail instead */
+    signal(SIGXFSZ, SIG_IGN); /* so that writes fail instead of ending the process */
     data = (unsigned char *)malloc((size_t)shape);
     REQUIRE(data != NULL && mkdir(folder, 0700) == 0);
     fill_any(data, (size_t)shape, 12);

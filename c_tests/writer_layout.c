@@ -1,4 +1,4 @@
-/* Chapter "writer": where components are put, frames of compressed ones, and the same bytes in every run. */
+/* Chapter "writer": positions of components, frames of compressed ones, and the same bytes in every run. */
 #include "advice.h"
 #include "attributes.h"
 #include "writing.h"
@@ -35,11 +35,11 @@ static void alignment(uint64_t align, uint64_t large_align, uint64_t large_size)
         unsigned char *got = read_component(c, &size);
         CHECK(component_info(c).offset % want == 0);
         CHECK(component_info(c).offset >= end || sizes[i] == 0);
-        CHECK(component_info(c).offset - end < want || sizes[i] == 0); /* no bloat */
+        CHECK(component_info(c).offset - end < want || sizes[i] == 0); /* no unnecessary padding */
         end = component_info(c).offset + sizes[i];
         CHECK(size == sizes[i] && memcmp(got, data, size) == 0);
         free(got);
-        if (sizes[i] && want >= 4096) { /* whatever follows starts in another page, too */
+        if (sizes[i] && want >= 4096) { /* the next component starts in another page, too */
             CHECK(zt_component_caps(c) & ZT_CAP_DIRECT);
             CHECK(want < page_size() || zt_component_caps(c) & ZT_CAP_PAGE_EXCLUSIVE);
             CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_RELEASE), takes_advice(ZT_ADVICE_RELEASE, ZT_MODE_MAP) ? ZT_OK : ZT_ERROR_UNSUPPORTED);
@@ -97,7 +97,7 @@ static void refused(void)
     CHECK(w == NULL && !file_exists(path));
 }
 
-/* A compressed component in frames decodes by range and in parallel, to the same bytes. */
+/* A compressed component in frames is decoded by range and in parallel, with the same bytes. */
 static void frames(void)
 {
     uint64_t shape = 300000;
@@ -120,7 +120,7 @@ static void frames(void)
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     c = component_of(file, "z", "data");
-    CHECK(component_info(c).stored_size < shape / 4); /* two values only */
+    CHECK(component_info(c).stored_size < shape / 4); /* only two values */
     CHECK(zt_component_caps(c) & ZT_CAP_RANGE);
     for (i = 0; i < 40; i++) {
         size_t from = next_random(&seed) % 300000, n = next_random(&seed) % (300000 - from + 1);
@@ -182,8 +182,9 @@ static void same_bytes(void)
             write_mixture(path, 300, threads[t], e ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW, 0);
             CHECK(file_is(path, want, size));
         }
-        if (e) { /* level 0 is level 3; others are others, and all are read */
-            static const int32_t levels[] = {3, -7, 1, 22}; /* the last one is slow: two frames of each object */
+        if (e) { /* level 0 is level 3; other levels give different bytes; all can be read */
+            /* the last one is slow: two frames for each object */
+            static const int32_t levels[] = {3, -7, 1, 22};
             for (t = 0; t < COUNT(levels); t++) {
                 zt_file *file;
                 write_mixture(path, levels[t] == 3 ? 300 : 30, 2, ZT_ENCODING_ZSTD, levels[t]);
@@ -208,7 +209,7 @@ int main(void)
     alignment(4096, 0, 0);
     alignment(0, 4096, 4096);
     alignment(64, 65536, 8192);
-    alignment(128, 4096, 0); /* large is from 1 MiB: none here */
+    alignment(128, 4096, 0); /* large alignment starts at 1 MiB, so it is not used here */
     frames();
     same_bytes();
     CHECK(remove(path) == 0);

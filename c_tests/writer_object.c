@@ -1,4 +1,4 @@
-/* Chapter "writer": objects of any format with any components, and verbatim copies. */
+/* Chapter "writer": objects of any format with any components, and unchanged copies. */
 #include "writing.h"
 #include <math.h>
 
@@ -22,7 +22,7 @@ static void any_format(void)
     c[0].dtype = ZT_DTYPE_U8;
     c[0].data = "abcdefg";
     c[0].size = 7;
-    c[1].role = "expo\0nent"; /* a role may hold a NUL, too */
+    c[1].role = "expo\0nent"; /* a role may contain a NUL, too */
     c[1].role_length = 9;
     c[1].dtype = ZT_DTYPE_U16;
     c[1].data = exponents;
@@ -56,7 +56,7 @@ static void any_format(void)
     o.component_count = 0;
     o.attributes_json = NULL;
     o.format_name = "constant";
-    CHECK_STATUS(zt_write_object(w, &o), ZT_OK); /* unknown formats require nothing */
+    CHECK_STATUS(zt_write_object(w, &o), ZT_OK); /* unknown formats have no requirements */
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
 
     file = open_path(path);
@@ -83,7 +83,7 @@ static void any_format(void)
     zt_close(file);
 }
 
-/* Each is refused, and leaves the writer as it was. */
+/* Each call is rejected, and does not change the writer. */
 static void refused(void)
 {
     static const uint64_t shape[2] = {1, 1}, too_much[2] = {UINT64_MAX, UINT64_MAX};
@@ -114,7 +114,7 @@ static void refused(void)
     CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_EXISTS); /* the role twice */
     o = good;
     o.component_count = 0;
-    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT); /* dense wants "data" */
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT); /* dense needs "data" */
     o = good;
     o.components = NULL;
     CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
@@ -130,7 +130,7 @@ static void refused(void)
     o = good;
     o.format = 5;
     CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
-    o.format = ZT_FORMAT_OTHER; /* wants a name */
+    o.format = ZT_FORMAT_OTHER; /* needs a name */
     CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o = good;
     o.reserved = 1;
@@ -138,7 +138,7 @@ static void refused(void)
     o = good;
     o.shape = NULL;
     CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
-    o.shape = too_much; /* the product exceeds 64 bits */
+    o.shape = too_much; /* the product overflows 64 bits */
     CHECK(zt_write_object(w, &o) != ZT_OK);
     o = good;
     o.attributes_json = "[1]";
@@ -151,7 +151,7 @@ static void refused(void)
     c[0].data = "a";
     CHECK_STATUS(zt_write_object(w, NULL), ZT_ERROR_INVALID_ARGUMENT);
     memset(name + 65536, 0, 1);
-    o.name = name; /* 64 KiB: not over it */
+    o.name = name; /* 64 KiB, the limit */
     CHECK_STATUS(zt_write_object(w, &o), ZT_OK);
     CHECK_STATUS(zt_write_object(w, &good), ZT_OK);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
@@ -174,7 +174,7 @@ static void same_component(const zt_file *file, const zt_component *a, const zt_
     CHECK_U64(component_info(b).stored_size, component_info(a).stored_size);
     if (zt_component_digest(a))
         CHECK_STR(zt_component_digest(b), zt_component_digest(a));
-    else /* the writer's */
+    else /* the writer's default */
         CHECK_STATUS(verify_component(file, b), ZT_OK);
     if (!(zt_component_caps(a) & ZT_CAP_READ))
         return;
@@ -185,7 +185,7 @@ static void same_component(const zt_file *file, const zt_component *a, const zt_
     free(y);
 }
 
-/* Whole files, object by object, into 1.2. */
+/* Complete files, object by object, to 1.2. */
 static void copies(void)
 {
     static const char *const names[] = {
@@ -255,7 +255,7 @@ static void copies_between_versions(void)
     CHECK_STR(zt_file_version(to), "0.1.0");
     CHECK(zt_object_count(to) == 2 && zt_object_find(to, "two") != NULL);
     zt_close(to);
-    /* Big-endian elements cannot stay as they are in 1.2; what they say has to. */
+    /* 1.2 cannot store big-endian elements, so they are swapped; their values must be the same. */
     CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     if (zt_write_copy(w, zt_object_find(big, "f64"), NULL) == ZT_OK) {
         CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
@@ -275,7 +275,7 @@ static void copies_between_versions(void)
     zt_close(from);
 }
 
-/* Floats become blocks in a copy, and blocks are written as they are. */
+/* A copy turns floats into blocks, and blocks are written unchanged. */
 static void blocks(void)
 {
     const char *plain = scratch_path("blocks.zt"), *copy = scratch_path("blocks-copy.zt");
@@ -304,7 +304,7 @@ static void blocks(void)
     o.dtype = 0, o.type = ZT_TYPE_GGUF_Q4_K;
     CHECK_STATUS(zt_write_copy(w, object, &o), ZT_ERROR_UNSUPPORTED);
     CHECK(strstr(zt_last_error(), "llama-quantize") != NULL);
-    o.type = ZT_TYPE_GGUF_TQ2_0; /* 256 numbers in a block */
+    o.type = ZT_TYPE_GGUF_TQ2_0; /* blocks of 256 numbers */
     CHECK_STATUS(zt_write_copy(w, object, &o), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(strstr(zt_last_error(), "rows have 32 elements") != NULL);
     o.type = ZT_TYPE_GGUF_Q8_0;

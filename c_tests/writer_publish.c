@@ -1,4 +1,4 @@
-/* Chapter "writer": what finish and abort leave at the destination, links and permissions, and the caller's sink. */
+/* Chapter "writer": the destination after finish and abort, links and permissions, and the caller's sink. */
 #define _POSIX_C_SOURCE 200809L
 #include <dirent.h>
 #include <sys/stat.h>
@@ -50,7 +50,7 @@ static void destination(const char *folder)
     struct stat st;
     uint32_t durable;
     for (durable = 0; durable < 2; durable++) {
-        /* A new file is there only when it is finished, and nothing else is left beside it. */
+        /* A new file appears when it is finished, and no other file is left. */
         w = begun(path, durable);
         CHECK(!file_exists(path));
         zt_write_abort(w);
@@ -61,7 +61,7 @@ static void destination(const char *folder)
         CHECK_U64(files_in(folder), 1);
         CHECK(remove(path) == 0);
     }
-    /* An old one stays until then, for whoever has it open also after. */
+    /* The old file stays until then; readers that have it open keep it. */
     write_file(path, "the old content", 15);
     w = begun(path, 0);
     CHECK(file_is(path, "the old content", 15));
@@ -86,7 +86,7 @@ static void destination(const char *folder)
     w = begun(path, 0);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0640);
-    /* Behind a link its target is replaced, and the link stays. */
+    /* A link's target is replaced, and the link stays. */
     REQUIRE(symlink(strrchr(path, '/') + 1, link) == 0);
     w = begun(link, 0);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
@@ -94,7 +94,7 @@ static void destination(const char *folder)
     CHECK(lstat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0777) == 0640);
     good_file_at(path);
     CHECK_U64(files_in(folder), 2);
-    /* A read-only one is refused, at the start or at the end, and stays. */
+    /* A read-only file is rejected, at the start or at the end, and stays. */
     REQUIRE(chmod(path, 0440) == 0);
     w = (zt_writer *)data;
     {
@@ -125,10 +125,10 @@ static void impossible(const char *folder)
     CHECK_U64(files_in(folder), 0);
 }
 
-/* A sink into memory that fails when a test says so. */
+/* A sink into memory that fails when a test asks. */
 typedef struct sink_state {
     unsigned char *bytes;
-    size_t size, fail_at; /* fails when it has that many bytes */
+    size_t size, fail_at; /* fails at that many bytes */
     int writes, finishes, closes, after;
     zt_status status, finish_status;
 } sink_state;
@@ -187,9 +187,9 @@ static void good_sink(zt_spec version)
     INIT(summary);
     o.spec = version;
     o.digest = ZT_DIGEST_CRC32C;
-    o.durable = 1; /* does not matter */
+    o.durable = 1; /* ignored */
     CHECK_STATUS(zt_write_create_sink(&sink, &o, &w), ZT_OK);
-    memset(&sink, 0xff, sizeof sink); /* it was copied */
+    memset(&sink, 0xff, sizeof sink); /* the library copied it */
     CHECK_STATUS(zt_write_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
     CHECK_STATUS(zt_write_dense(w, "z", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, data, 1), ZT_OK);
     CHECK(s.finishes == 0 && s.closes == 0);
@@ -199,7 +199,7 @@ static void good_sink(zt_spec version)
     CHECK_STATUS(zt_open_memory(s.bytes, s.size, NULL, &file), ZT_OK);
     CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
     zt_close(file);
-    /* The same calls into a file: the same bytes. */
+    /* The same calls for a file give the same bytes. */
     CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK);
     CHECK_STATUS(zt_write_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
     CHECK_STATUS(zt_write_dense(w, "z", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, data, 1), ZT_OK);
@@ -220,7 +220,7 @@ static void aborted_and_refused_sinks(void)
     zt_write_abort(w);
     CHECK(s.finishes == 0 && s.closes == 1);
     free(s.bytes);
-    sink = make_sink(&s); /* handed over although the call fails */
+    sink = make_sink(&s); /* owned by the library, even if the call fails */
     INIT(o);
     o.alignment = 3;
     w = (zt_writer *)data;
@@ -232,7 +232,7 @@ static void aborted_and_refused_sinks(void)
     CHECK(w == NULL && s.closes == 1);
     CHECK_STATUS(zt_write_create_sink(NULL, NULL, &w), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(w == NULL);
-    sink = make_sink(&s); /* only write has to be there */
+    sink = make_sink(&s); /* only write is required */
     sink.finish = NULL;
     sink.close = NULL;
     CHECK_STATUS(zt_write_create_sink(&sink, NULL, &w), ZT_OK);
@@ -241,7 +241,7 @@ static void aborted_and_refused_sinks(void)
     free(s.bytes);
 }
 
-/* After a failure of the sink the writer is of no use, says so, and lets the sink go once. */
+/* After a failure of the sink the writer is unusable, its calls fail, and it closes the sink once. */
 static void failing_sinks(void)
 {
     static const size_t ats[] = {1, 64, 100, 1100};
@@ -263,7 +263,7 @@ static void failing_sinks(void)
             status = zt_write_create_sink(&sink, NULL, &w);
             if (status == ZT_OK)
                 status = zt_write_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data);
-            if (status == ZT_OK) { /* buffered: the end tells */
+            if (status == ZT_OK) { /* buffered: the end fails */
                 CHECK_STATUS(zt_write_finish(w, &summary), statuses[k / 2]);
             } else {
                 CHECK_STATUS(status, statuses[k / 2]);

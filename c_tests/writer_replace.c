@@ -1,10 +1,10 @@
-/* Chapter "writer": what a file that is replaced is to those who have it open. */
+/* Chapter "writer": a replaced file and the processes that have it open. */
 #include "support.h"
 
 static const uint64_t shape = 300000;
 static unsigned char before[300000], after[300000];
 
-/* A file of one object at path; the status of finishing it. */
+/* Writes a file with one object to path. Returns the status of finish. */
 static zt_status written(const char *path, const unsigned char *data, uint32_t durable)
 {
     zt_write_options o;
@@ -25,7 +25,7 @@ static void expect_bytes(zt_file *file, const unsigned char *want)
     free(got);
 }
 
-/* Whether replacing it was refused. */
+/* Whether replacing it was rejected. */
 static int replaced(zt_mode mode, uint32_t durable)
 {
     const char *path = scratch_path("replaced.zt");
@@ -39,14 +39,14 @@ static int replaced(zt_mode mode, uint32_t durable)
     REQUIRE(reader != NULL);
     status = written(path, after, durable);
     CHECK(status == ZT_OK || status == ZT_ERROR_IO);
-    expect_bytes(reader, before); /* either way */
+    expect_bytes(reader, before); /* in both cases */
     CHECK_STATUS(zt_verify(reader, NULL, NULL), ZT_OK);
     CHECK_STATUS(zt_open(path, NULL, &next), ZT_OK);
     REQUIRE(next != NULL);
     expect_bytes(next, status == ZT_OK ? after : before);
     zt_close(next);
     zt_close(reader);
-    CHECK_STATUS(written(path, after, durable), ZT_OK); /* nobody has it open */
+    CHECK_STATUS(written(path, after, durable), ZT_OK); /* not open in any process */
     next = open_path(path);
     expect_bytes(next, after);
     zt_close(next);
@@ -67,7 +67,8 @@ int main(void)
         const int changed = replaced(ZT_MODE_PRIVATE, durable);
 #ifdef _WIN32
         printf("writer_replace: refused of a file that is read: %d, mapped: %d, private: %d\n", read, mapped, changed);
-        CHECK(!read || mapped); /* what is only read is no harder to replace */
+        /* if a file open for reading cannot be replaced, a mapped one cannot either */
+        CHECK(!read || mapped);
 #else
         CHECK(!read && !mapped && !changed);
 #endif

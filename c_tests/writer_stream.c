@@ -1,4 +1,4 @@
-/* Chapter "writer": objects written piece by piece, and calls out of order. */
+/* Chapter "writer": objects written in pieces, and calls in the wrong order. */
 #include "attributes.h"
 #include "writing.h"
 
@@ -24,7 +24,7 @@ static zt_component_desc component_desc(const char *role, zt_dtype dtype)
     return d;
 }
 
-/* The same object at once and in pieces of many lengths: the same bytes of file. */
+/* The same object in one call and in pieces of many lengths gives the same file. */
 static void pieces(zt_encoding encoding, zt_digest digest, uint64_t announced, uint64_t frame_size)
 {
     static const size_t lengths[] = {0 /* at once */, 1, 3, 7, 64, 1000, 4096, 99999};
@@ -34,7 +34,7 @@ static void pieces(zt_encoding encoding, zt_digest digest, uint64_t announced, u
     size_t i, size = (size_t)shape * 4, whole_size = 0;
     REQUIRE(data != NULL);
     fill_any(data, size, 9);
-    memset(data + size / 2, 7, size / 2); /* half of it compresses */
+    memset(data + size / 2, 7, size / 2); /* half of it is compressible */
     for (i = 0; i < COUNT(lengths); i++) {
         const char *to = i ? path : first;
         zt_object_desc o = object_desc("t", ZT_FORMAT_DENSE, &shape, 1);
@@ -57,7 +57,7 @@ static void pieces(zt_encoding encoding, zt_digest digest, uint64_t announced, u
         }
         CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
         for (at = 0; lengths[i] && at < size; at += lengths[i]) {
-            unsigned char *copy; /* of its own, so that a pointer that is kept is seen */
+            unsigned char *copy; /* a separate copy, to detect a kept pointer */
             size_t n = size - at < lengths[i] ? size - at : lengths[i];
             copy = (unsigned char *)malloc(n);
             if (!copy)
@@ -101,20 +101,20 @@ static void many_components(void)
     CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
     CHECK_STATUS(zt_write_data(w, values, 7), ZT_OK);
     CHECK_STATUS(zt_write_data(w, (const char *)values + 7, 9), ZT_OK);
-    c = component_desc("indices", ZT_DTYPE_U64); /* the one before it ends */
+    c = component_desc("indices", ZT_DTYPE_U64); /* ends the component before it */
     c.encoding = ZT_ENCODING_ZSTD;
     c.digest = ZT_DIGEST_CRC32C;
     c.data = indices;
     c.size = sizeof indices;
     CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
-    CHECK_STATUS(zt_write_data(w, indices, 8), ZT_ERROR_STATE); /* it was written whole */
+    CHECK_STATUS(zt_write_data(w, indices, 8), ZT_ERROR_STATE); /* it was written in one call */
     CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_EXISTS);
     CHECK_STATUS(zt_write_end(w), ZT_ERROR_INVALID_ARGUMENT); /* indptr is missing */
     c = component_desc("indptr", ZT_DTYPE_U64);
     c.size = sizeof indptr;
     CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
     CHECK_STATUS(zt_write_data(w, indptr, 16), ZT_OK);
-    CHECK_STATUS(zt_write_end(w), ZT_ERROR_BUFFER_SIZE); /* 32 were announced: more may follow */
+    CHECK_STATUS(zt_write_end(w), ZT_ERROR_BUFFER_SIZE); /* 32 were declared: more may follow */
     CHECK_STATUS(zt_write_data(w, indptr, 17), ZT_ERROR_BUFFER_SIZE);
     CHECK_STATUS(zt_write_data(w, indptr + 2, 16), ZT_OK);
     CHECK_STATUS(set_i64(w, "s", "k", 5), ZT_OK);
@@ -143,7 +143,7 @@ static void sizes_of_dense(void)
     CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
     CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
     CHECK_STATUS(zt_write_data(w, data, 11), ZT_OK);
-    CHECK_STATUS(zt_write_end(w), ZT_ERROR_BUFFER_SIZE); /* the shape takes 12 */
+    CHECK_STATUS(zt_write_end(w), ZT_ERROR_BUFFER_SIZE); /* the shape needs 12 */
     CHECK_STATUS(zt_write_data(w, data, 2), ZT_ERROR_BUFFER_SIZE);
     CHECK_STATUS(zt_write_data(w, NULL, 0), ZT_OK);
     CHECK_STATUS(zt_write_data(w, (const char *)data + 11, 1), ZT_OK);
@@ -176,34 +176,34 @@ static void out_of_order(void)
     CHECK_STATUS(zt_write_end(w), ZT_ERROR_STATE);
     CHECK_STATUS(set_bool(w, "d", "k", 1), ZT_ERROR_NOT_FOUND);
     CHECK_STATUS(set_json(w, "d", "k", "1"), ZT_ERROR_NOT_FOUND);
-    /* No component is. */
+    /* No component is open. */
     CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
     CHECK_STATUS(zt_write_data(w, data, 4), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_write_end(w), ZT_ERROR_INVALID_ARGUMENT); /* dense wants "data" */
-    /* One object at a time. */
+    CHECK_STATUS(zt_write_end(w), ZT_ERROR_INVALID_ARGUMENT); /* dense needs "data" */
+    /* Only one object at a time. */
     CHECK_STATUS(zt_write_begin(w, &o), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_dense(w, "other", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, data, 8), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_STATE);
     CHECK_STATUS(set_bool(w, "d", "k", 1), ZT_OK);
-    CHECK_STATUS(set_bool(w, "other", "k", 1), ZT_ERROR_STATE); /* another one is open */
-    CHECK_STATUS(set_bool(w, NULL, "k", 1), ZT_OK); /* the file's may be set at any time */
+    CHECK_STATUS(set_bool(w, "other", "k", 1), ZT_ERROR_STATE); /* another object is open */
+    CHECK_STATUS(set_bool(w, NULL, "k", 1), ZT_OK); /* file attributes can be set at any time */
     CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
     CHECK_STATUS(zt_write_data(w, data, 8), ZT_OK);
     CHECK_STATUS(zt_write_end(w), ZT_OK);
     CHECK_STATUS(zt_write_end(w), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_begin(w, &o), ZT_ERROR_EXISTS);
-    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK); /* after all these it is a good file */
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK); /* the file is good after all these failures */
     file = open_path(path);
     CHECK_U64(zt_object_count(file), 1);
     CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
     zt_close(file);
-    /* Finishing with an object open: no file, and the writer is gone. */
+    /* Finish with an object open: no file is written, and the writer is freed. */
     CHECK(remove(path) == 0);
     CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_ERROR_STATE);
     CHECK(!file_exists(path));
-    /* A begun object of no use is let go by abort. */
+    /* abort discards an object that was started. */
     CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
     CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
@@ -234,7 +234,7 @@ static void bad_descriptions(void)
     c = component_desc("data", ZT_DTYPE_F32);
     c.type = 8;
     CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
-    c.type = ZT_TYPE_OTHER; /* wants a name */
+    c.type = ZT_TYPE_OTHER; /* needs a name */
     CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
     c = component_desc("data", ZT_DTYPE_F32);
     c.encoding = ZT_ENCODING_OTHER;
@@ -252,7 +252,7 @@ static void bad_descriptions(void)
     CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
     c = component_desc("data", ZT_DTYPE_F32);
     c.data = data;
-    c.size = 7; /* the shape takes 8 */
+    c.size = 7; /* the shape needs 8 */
     CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_BUFFER_SIZE);
     c.size = 8;
     CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
@@ -263,7 +263,7 @@ static void bad_descriptions(void)
     zt_close(file);
 }
 
-/* Large enough to be hashed on a thread while it is written; the file is the same with one thread. */
+/* Large enough to be hashed on a thread; the file is the same with one thread. */
 static void hashed_by_a_worker(void)
 {
     const char *path = scratch_path("hashed.zt");

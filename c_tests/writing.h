@@ -1,11 +1,11 @@
-/* What the tests of the writer share. */
+/* Common code of the tests of the writer. */
 #ifndef WRITING_H
 #define WRITING_H
 
 #include "digests.h"
 #include "support.h"
 
-/* Bytes that look random, none of which is other than 0 or 1, so that they are bool bytes too. */
+/* Pseudo-random bytes, all 0 or 1, so they are valid bools. */
 static inline void fill(void *data, size_t size, uint32_t seed)
 {
     unsigned char *p = (unsigned char *)data;
@@ -23,7 +23,7 @@ static inline void fill_any(void *data, size_t size, uint32_t seed)
         p[i] = (unsigned char)next_random(&seed);
 }
 
-/* The digest that should be given for a component's stored bytes; empty where there is none. */
+/* The expected digest of a component's stored bytes, or "". */
 static inline void stored_digest(const char *path, const zt_component *c, zt_digest digest, char *out, size_t size)
 {
     size_t have;
@@ -46,7 +46,7 @@ static inline void stored_digest(const char *path, const zt_component *c, zt_dig
     free(bytes);
 }
 
-/* No byte of padding is other than 0. */
+/* Checks that all padding is 0. */
 static inline void check_padding(const char *path)
 {
     zt_file *file = open_path(path);

@@ -1,13 +1,13 @@
-/* What the tests of writing zTensor 2 share. */
+/* Common code of the tests that write zTensor 2. */
 #ifndef ZTENSOR_2_H
 #define ZTENSOR_2_H
 
 #include "attributes.h"
 #include "writing.h"
 
-#define SIZE 20000 /* bytes of a component of several frames */
+#define SIZE 20000 /* the size of a component with several frames */
 
-/* Two files, and bytes that shrink and that do not. */
+/* Two paths, compressible bytes, and random bytes. */
 static const char *path, *other;
 static unsigned char lines[SIZE], noise[SIZE];
 
@@ -112,7 +112,7 @@ static inline zt_status streamed(zt_writer *w, const char *name, const unsigned 
     return zt_write_end(w);
 }
 
-/* The component has these bytes, and what a reader is told of how they are stored. */
+/* Checks the component's bytes, and what the library reports of their storage. */
 static inline void holds(const zt_file *file, const char *object, const char *role, zt_encoding encoding, const char *digest,
     const void *data, size_t size)
 {
@@ -123,8 +123,9 @@ static inline void holds(const zt_file *file, const char *object, const char *ro
     CHECK(zt_component_encoding(c) == encoding);
     CHECK_U64(zt_component_size(c), size);
     CHECK(digest ? strncmp(zt_component_digest(c), digest, strlen(digest)) == 0 : zt_component_digest(c) == NULL);
-    CHECK_STATUS(verify_component(file, c), digest ? ZT_OK : ZT_ERROR_UNSUPPORTED); /* it has none to check */
-    if (zt_component_type(c) == ZT_TYPE_OTHER) { /* never handed out as elements of its dtype */
+    /* there is no digest to check */
+    CHECK_STATUS(verify_component(file, c), digest ? ZT_OK : ZT_ERROR_UNSUPPORTED);
+    if (zt_component_type(c) == ZT_TYPE_OTHER) { /* never returned as elements of its dtype */
         CHECK_STATUS(zt_component_read(c, got, size), ZT_ERROR_UNSUPPORTED);
         CHECK_STATUS(zt_component_read_stored(c, got, size), ZT_OK);
         CHECK(memcmp(got, data, size) == 0);

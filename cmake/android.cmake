@@ -1,5 +1,5 @@
-# With the toolchain file of the Android NDK: ANDROID_ABI chooses what cargo builds for, and clang of the NDK, whose target has
-# the API level, compiles libzstd.
+# For the toolchain file of the Android NDK. ANDROID_ABI selects cargo's target. The NDK's clang, whose target
+# has the API level, compiles libzstd.
 
 if(NOT ztensor_cargo_target)
     set(abis arm64-v8a armeabi-v7a x86 x86_64 riscv64)
@@ -11,7 +11,7 @@ if(NOT ztensor_cargo_target)
     list(GET targets ${place} ztensor_cargo_target)
 endif()
 
-# rustc links nothing: the shared library is linked from the archive, as elsewhere.
+# rustc does not link: the shared library is linked from the archive, as on other systems.
 set(ztensor_crate_types staticlib)
 set(flags "")
 if(CMAKE_C_COMPILER_TARGET)

@@ -1,5 +1,5 @@
-# macOS: CMAKE_OSX_ARCHITECTURES chooses what cargo builds for, and CMAKE_OSX_DEPLOYMENT_TARGET for which version. Several
-# architectures are built and laid out one after the other, and joined by lipo.
+# macOS: CMAKE_OSX_ARCHITECTURES selects cargo's targets, and CMAKE_OSX_DEPLOYMENT_TARGET the version. Several
+# architectures are built and staged one after the other, and joined with lipo.
 
 set(ztensor_stage_environment SYSTEM=Darwin)
 if(CMAKE_OSX_DEPLOYMENT_TARGET)
@@ -38,6 +38,6 @@ elseif(count GREATER 1)
     set(ztensor_architectures "${CMAKE_OSX_ARCHITECTURES}")
     find_program(ZTENSOR_LIPO NAMES lipo llvm-lipo)
     if(NOT ZTENSOR_LIPO)
-        message(FATAL_ERROR "ztensor: lipo was not found, which joins libraries for ${CMAKE_OSX_ARCHITECTURES}; set ZTENSOR_LIPO")
+        message(FATAL_ERROR "ztensor: lipo was not found; it joins libraries for ${CMAKE_OSX_ARCHITECTURES}; set ZTENSOR_LIPO")
     endif()
 endif()

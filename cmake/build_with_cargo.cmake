@@ -1,12 +1,13 @@
-# The target ztensor_cargo, which runs cargo and stages what it built, and the imported targets that depend on it.
-# cargo knows best what is out of date, so it is asked in every build; staged files change only when their content does.
+# The target ztensor_cargo, which runs cargo and stages its output, and the imported targets that depend on
+# it. Every build runs cargo, because cargo knows what is out of date. Staged files change only if their
+# content changes.
 
 find_program(ZTENSOR_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin" "$ENV{USERPROFILE}/.cargo/bin")
 if(NOT ZTENSOR_CARGO)
     message(FATAL_ERROR "ztensor: cargo was not found; install Rust, or set ZTENSOR_CARGO")
 endif()
 if(NOT UNIX AND NOT WIN32)
-    message(FATAL_ERROR "ztensor: building through CMake is for Unix and Windows; elsewhere use cargo")
+    message(FATAL_ERROR "ztensor: CMake builds only work on Unix and Windows; use cargo on this system")
 endif()
 
 set(ztensor_cargo_target "${ZTENSOR_CARGO_TARGET}")
@@ -24,7 +25,7 @@ endif()
 
 set(profile release)
 set(profile_dir release)
-set(strip --strip-debug) # what Rust's standard library brings; there is no other in this profile
+set(strip --strip-debug) # debug information of Rust's standard library; this profile has no other
 if(CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT CMAKE_CONFIGURATION_TYPES)
     set(profile dev)
     set(profile_dir debug)
@@ -33,21 +34,21 @@ endif()
 
 set(ztensor_stage_dir "${CMAKE_CURRENT_BINARY_DIR}/lib")
 set(shared_dir "${ztensor_stage_dir}")
-if(WIN32) # cmake/windows.cmake has the names
+if(WIN32) # the names are in cmake/windows.cmake
     set(shared_dir "${CMAKE_CURRENT_BINARY_DIR}/bin")
 elseif(APPLE)
     set(ztensor_shared_names libztensor.${PROJECT_VERSION}.dylib libztensor.${PROJECT_VERSION_MAJOR}.dylib libztensor.dylib)
     set(ztensor_soname "@rpath/libztensor.${PROJECT_VERSION_MAJOR}.dylib")
     set(ztensor_native_libs "")
 elseif(ANDROID)
-    set(ztensor_shared_names libztensor.so) # an app has no links, and no library whose name ends in a number
+    set(ztensor_shared_names libztensor.so) # in an app, links and names that end in a number do not work
     set(ztensor_soname libztensor.so)
     set(ztensor_native_libs m dl)
 else()
     set(ztensor_shared_names libztensor.so.${PROJECT_VERSION} libztensor.so.${PROJECT_VERSION_MAJOR} libztensor.so)
     set(ztensor_soname libztensor.so.${PROJECT_VERSION_MAJOR})
-    # What the static archive needs besides libc and libgcc, which a C compiler links by itself.
-    # Since glibc 2.34 both are empty; tests/consumers/host/checks.sh holds the list against the archive.
+    # What the static archive needs besides libc and libgcc, which a C compiler links itself. Since glibc 2.34
+    # both lists are empty. tests/consumers/host/checks.sh compares the list with the archive.
     set(ztensor_native_libs pthread dl)
 endif()
 set(ztensor_shared_files ${ztensor_shared_names})
@@ -60,7 +61,8 @@ if(WIN32)
     set(ztensor_import_file "${ztensor_stage_dir}/${ztensor_import_name}")
 endif()
 
-# The compiler that links the shared library, with what says for which machine: the other flags are for its own code.
+# The compiler that links the shared library, with the flags that select the machine. Other flags are only for
+# C code.
 separate_arguments(link UNIX_COMMAND "${CMAKE_C_FLAGS}")
 list(FILTER link INCLUDE REGEX "^(-m|-B|--target=|--sysroot=|-fuse-ld=)")
 if(CMAKE_C_COMPILER_TARGET AND CMAKE_C_COMPILE_OPTIONS_TARGET)
@@ -75,8 +77,9 @@ if(DEFINED ENV{LINK})
     set(link "$ENV{LINK}")
 endif()
 
-# Adds to ztensor_commands what builds for a target, "" for the host, and lays it out in a folder; more arguments are the environment
-# of that. cargo rustc, because cargo build does no link-time optimisation for a library that is an rlib, too.
+# Adds to ztensor_commands the commands that build for a target ("" for the host) and stage the output in a
+# folder. More arguments are environment variables. Uses cargo rustc, because cargo build does not apply
+# link-time optimisation to a library that is also an rlib.
 set(ztensor_commands "")
 function(ztensor_add_commands target folder)
     set(target_flag "")

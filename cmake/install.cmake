@@ -1,10 +1,10 @@
-# cmake --install: header, libraries, links, the CMake package, ztensor.pc, licences. Nothing that is installed
-# knows where it is, so that the tree may be moved.
+# cmake --install: header, libraries, links, the CMake package, ztensor.pc, licences. Installed files do not
+# contain their path, so the tree can be moved.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development
     FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 set(ztensor_shared_dir "${CMAKE_INSTALL_LIBDIR}")
 set(ztensor_shared_property "IMPORTED_SONAME \"${ztensor_soname}\"")
-if(WIN32) # looks for libraries where programs are
+if(WIN32) # Windows searches libraries beside programs
     set(ztensor_shared_dir "${CMAKE_INSTALL_BINDIR}")
     set(ztensor_shared_property "IMPORTED_IMPLIB \"\${_ztensor_libdir}/${ztensor_import_name}\"")
 endif()
@@ -23,8 +23,8 @@ if(ZTENSOR_BUILD_STATIC)
     install(FILES "${ztensor_static_file}" DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
 endif()
 
-# From the folder of the CMake package and from that of ztensor.pc so many folders up is the prefix. A folder that was given by its
-# whole path stays that. cmake/install.sh fills the same templates.
+# The number of folders from the CMake package and from ztensor.pc up to the prefix. An absolute folder stays
+# absolute. cmake/install.sh fills the same templates.
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/ztensor")
 set(pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
@@ -48,7 +48,7 @@ foreach(which IN ITEMS libdir includedir shareddir)
         set(config_${which} "${folder}")
     endif()
 endforeach()
-# What ztensor.pc says is for compilers that look for -lztensor, which Microsoft's takes for the static library.
+# ztensor.pc is for compilers that understand -lztensor. Microsoft's would use the static library.
 set(pc_libs_private ${ztensor_native_libs})
 list(TRANSFORM pc_libs_private PREPEND "-l")
 string(REPLACE ";" " " pc_libs_private "${pc_libs_private}")

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs the library and zt without CMake: headers, libraries with their links, ztensor.pc, the CMake package, manual pages,
-# completions, licences. Nothing that is installed knows where it is. tests/consumers compares it with cmake --install.
+# Installs the library and zt without CMake: headers, libraries with their links, ztensor.pc, the CMake
+# package, manual pages, completions, licences. Installed files do not contain their path. tests/consumers
+# compares the result with cmake --install.
 #     sh cmake/install.sh LIBRARIES PROGRAM PREFIX [DESTDIR [LIBDIR]]      PROGRAM: zt, or - for none. LIBDIR: lib
 set -eu
 umask 022
@@ -17,7 +18,7 @@ to=$destdir$prefix
 lib=$to/$libdir
 share=$to/share
 
-copy() { # MODE FOLDER FILE...: each as a new file, since programs may have the old one mapped
+copy() { # MODE FOLDER FILE...: writes new files, because programs may have the old ones mapped
     mode=$1 folder=$2
     shift 2
     mkdir -p "$folder"
@@ -67,7 +68,7 @@ if [ "$program" != - ]; then
 fi
 [ -z "$destdir" ] || exit 0
 
-# Linux keeps a list of the libraries that programs find. Only root writes it, and only of some folders.
+# Linux caches the libraries that programs find. Only root can update the cache, and only for some folders.
 [ "$(id -u)" != 0 ] || ! command -v ldconfig >/dev/null || ldconfig
 echo "installed in $prefix"
 if ! ldconfig -p 2>/dev/null | grep -qF "$lib/$abi"; then

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Joins what stage_libraries.sh laid out for several architectures of macOS into libraries for all of them:
-#     sh join_architectures.sh STAGE_DIR VERSION FOLDER...      FOLDER: of one architecture
-# LIPO is the tool. What did not change keeps its time stamp. Used by CMakeLists.txt.
+# Joins the staged libraries of several macOS architectures into universal libraries:
+#     sh join_architectures.sh STAGE_DIR VERSION FOLDER...      FOLDER: one architecture's
+# LIPO is the tool. Unchanged files keep their time stamps. Used by CMakeLists.txt.
 set -eu
 
 [ $# -ge 3 ] || { echo "usage: join_architectures.sh STAGE_DIR VERSION FOLDER..." >&2; exit 2; }

@@ -1,8 +1,10 @@
 #!/bin/sh
-# Links the shared library anew without what writes: for hosts that only read, where a megabyte counts.
+# Links the shared library again without writing functions, for hosts that only read and where a megabyte
+# matters.
 #     sh link_reading.sh LIBRARIES STAGE_DIR VERSION      LIBRARIES: folder of stage_libraries.sh, with libztensor.a
-# It has every function but zt_write_* and zt_repair, under the names of the whole library, and libzstd without compressing.
-# Nothing is compiled: the linker leaves out what these functions alone need. For ELF. CC or LINK is the compiler that links.
+# It has every function except zt_write_* and zt_repair, with the names of the complete library, and libzstd
+# without compression. Nothing is compiled: the linker drops code that only those functions need. For ELF. CC
+# or LINK is the compiler that links.
 set -eu
 
 [ $# -eq 3 ] || { echo "usage: link_reading.sh LIBRARIES STAGE_DIR VERSION" >&2; exit 2; }

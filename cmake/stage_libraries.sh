@@ -1,9 +1,10 @@
 #!/bin/sh
-# Lays out what cargo built as it is installed: names with the version, links, and nothing but zt_* that others see.
-#     sh stage_libraries.sh CARGO_OUTPUT_DIR STAGE_DIR VERSION [OPTIONS]      OPTIONS: of localize_archive.sh, one argument
-# LIBRARY names the library: libztensor, or libztensor_remote. LINK is the compiler that links it, where that is not CC.
-# SYSTEM is that of the library, as uname -s says it, where it is not this machine's, or Android. ARCH: of localize_macho.sh.
-# What did not change keeps its time stamp, so that nothing is linked anew for it. Used by CMakeLists.txt and Makefile.
+# Stages cargo's output in its installed form: names with the version, links, and only zt_* visible.
+#     sh stage_libraries.sh CARGO_OUTPUT_DIR STAGE_DIR VERSION [OPTIONS]      OPTIONS: of localize_archive.sh, as one argument
+# LIBRARY names the library: libztensor, or libztensor_remote. LINK is the compiler that links it, if not CC.
+# SYSTEM is the library's system, as printed by uname -s, if not this machine's; or Android. ARCH: of
+# localize_macho.sh. Unchanged files keep their time stamps, so that nothing is linked again. Used by
+# CMakeLists.txt and Makefile.
 set -eu
 
 [ $# -ge 3 ] || { echo "usage: stage_libraries.sh CARGO_OUTPUT_DIR STAGE_DIR VERSION [OPTIONS]" >&2; exit 2; }
@@ -20,7 +21,7 @@ mkdir -p "$to"
 
 runtime="-lgcc_s -lm -lpthread -ldl"
 if [ "$system" = Android ]; then
-    full=$library.so abi=$full plain=$full # there are no links in an app
+    full=$library.so abi=$full plain=$full # an app cannot have links
     runtime="-lunwind -lm -ldl"
 elif [ -f "$from/$library.so" ]; then
     full=$library.so.$version abi=$library.so.$major plain=$library.so
@@ -49,10 +50,11 @@ fi
 
 if [ -n "$full" ]; then
     built=$from/$plain
-    # rustc gives symbols no versions, and exports what crates below define for C: linked anew, from the relinked archive.
+    # rustc does not write symbol versions, and exports C functions of dependencies. So the library is linked
+    # again, from the relinked archive.
     if [ "$plain" = "$library.so" ]; then
         keep=
-        [ "$library" = libztensor ] || keep=,-z,nodelete # it starts threads that stay
+        [ "$library" = libztensor ] || keep=,-z,nodelete # libztensor starts threads that stay
         linked=$(cksum "$to/$library.a" "$here/$library.map" "$here/stage_libraries.sh"; echo "$link")
         if [ ! -f "$to/$full" ] || [ "$(cat "$to/.$library.linked" 2>/dev/null)" != "$linked" ]; then
             rm -f "$to/$full"
@@ -64,7 +66,8 @@ if [ -n "$full" ]; then
         fi
         built=$to/$full
     fi
-    # As a new file: macOS remembers the signature of one that is mapped, and kills who maps it with other content.
+    # As a new file: macOS caches the signature of a mapped file, and kills processes that map it with
+    # different content.
     [ "$built" = "$to/$full" ] || cmp -s "$built" "$to/$full" || { rm -f "$to/$full" && cp "$built" "$to/$full"; }
     [ "$abi" = "$full" ] || [ "$(readlink "$to/$abi")" = "$full" ] || ln -sf "$full" "$to/$abi"
     [ "$plain" = "$full" ] || [ "$(readlink "$to/$plain")" = "$abi" ] || ln -sf "$abi" "$to/$plain"

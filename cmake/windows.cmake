@@ -1,11 +1,11 @@
-# For Windows, on any host: the compiler and its processor choose what cargo builds for, unless ZTENSOR_CARGO_TARGET does. What
-# cargo built is taken as it is, and no shell is asked.
+# For Windows, on any host. The compiler and its processor select cargo's target, unless ZTENSOR_CARGO_TARGET
+# is set. cargo's output is used unchanged, without a shell.
 
 if(MSVC)
     set(machine "${CMAKE_C_COMPILER_ARCHITECTURE_ID}")
     set(compiler msvc)
 else()
-    set(machine "${CMAKE_SYSTEM_PROCESSOR}") # a toolchain file has to set it
+    set(machine "${CMAKE_SYSTEM_PROCESSOR}") # a toolchain file must set it
     set(compiler gnu)
     if(CMAKE_C_COMPILER_ID STREQUAL "Clang")
         set(compiler gnullvm)
@@ -18,7 +18,7 @@ if(NOT ztensor_cargo_target)
         if(CMAKE_SIZEOF_VOID_P EQUAL 4)
             set(processor i686)
         endif()
-    elseif(machine MATCHES "^(arm64|aarch64)$" AND NOT compiler STREQUAL "gnu") # Rust has none for gcc
+    elseif(machine MATCHES "^(arm64|aarch64)$" AND NOT compiler STREQUAL "gnu") # Rust has no target for gcc
         set(processor aarch64)
     else()
         message(FATAL_ERROR "ztensor: no Rust target is known for CMAKE_SYSTEM_PROCESSOR \"${machine}\"; set ZTENSOR_CARGO_TARGET")
@@ -26,7 +26,7 @@ if(NOT ztensor_cargo_target)
     set(ztensor_cargo_target "${processor}-pc-windows-${compiler}")
 endif()
 
-# The names that rustc gives. Rust and the crate cc find Microsoft's compiler and linker by themselves.
+# The names that rustc uses. Rust and the crate cc find Microsoft's compiler and linker themselves.
 set(ztensor_shared_names ztensor.dll)
 if(MSVC)
     set(ztensor_import_name ztensor.dll.lib)
@@ -40,5 +40,5 @@ else()
         "CARGO_TARGET_${upper}_LINKER=${CMAKE_C_COMPILER}")
 endif()
 
-# What rustc --print native-static-libs says for the static library, and what other versions of Rust say.
+# The output of rustc --print native-static-libs for the static library, and the output of other Rust versions.
 set(ztensor_native_libs ws2_32 userenv ntdll bcrypt advapi32 dbghelp kernel32)

@@ -1,9 +1,9 @@
 /*
- * Compares every tensor of a .zt file, byte for byte, with the safetensors file that it was made of.
+ * Compares every tensor of a .zt file, byte for byte, with the safetensors file from which it was converted.
  *
  *     compare_safetensors FILE.zt FILE.safetensors
  *
- * Exit status: 0 all the same, 1 a difference or a failure, 2 wrong usage.
+ * Exit status: 0 equal, 1 a difference or an error, 2 wrong usage.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -17,7 +17,7 @@
 typedef struct comparison {
     const zt_file *file;
     FILE *source;
-    uint64_t data; /* at most 8 + MAX_HEADER: where the bytes of tensors begin in the source */
+    uint64_t data; /* at most 8 + MAX_HEADER: the start of the tensors' bytes in the source */
     uint64_t tensors, bytes, different;
 } comparison;
 
@@ -52,7 +52,7 @@ static int same_shape(const zt_object *object, const st_tensor *tensor)
            memcmp(zt_object_shape(object), tensor->shape, tensor->rank * sizeof tensor->shape[0]) == 0;
 }
 
-/* The bytes of the .zt file against those of the source, a piece at a time. */
+/* Compares the bytes of the .zt file with those of the source, a piece at a time. */
 static const char *compare_bytes(const comparison *c, const zt_component *component, const st_tensor *tensor)
 {
     static char piece[1 << 16];
@@ -65,7 +65,7 @@ static const char *compare_bytes(const comparison *c, const zt_component *compon
     bytes = zt_buffer_data(buffer);
     left = zt_buffer_size(buffer);
     if (left != tensor->end - tensor->begin)
-        difference = "has another size";
+        difference = "has a different size";
     else if (tensor->end > LONG_MAX - c->data || fseek(c->source, (long)(c->data + tensor->begin), SEEK_SET) != 0)
         difference = "cannot be found in the source";
     while (left > 0 && !difference) {
@@ -73,7 +73,7 @@ static const char *compare_bytes(const comparison *c, const zt_component *compon
         if (fread(piece, 1, n, c->source) != n)
             difference = "cannot be read from the source";
         else if (memcmp(piece, bytes, n) != 0)
-            difference = "has other bytes";
+            difference = "has different bytes";
         bytes += n;
         left -= n;
     }
@@ -86,9 +86,9 @@ static int compare(void *context, const st_tensor *tensor)
     comparison *c = context;
     const zt_object *object = zt_object_find_n(c->file, tensor->name, tensor->name_length);
     const zt_component *component = zt_component_find(object, "data");
-    const char *difference = !component                                ? "is not there"
-                             : !same_dtype(component, tensor->dtype)   ? "has another dtype"
-                             : !same_shape(object, tensor)             ? "has another shape"
+    const char *difference = !component                                ? "is missing"
+                             : !same_dtype(component, tensor->dtype)   ? "has a different dtype"
+                             : !same_shape(object, tensor)             ? "has a different shape"
                                                                        : compare_bytes(c, component, tensor);
 
     c->tensors++;
@@ -100,7 +100,7 @@ static int compare(void *context, const st_tensor *tensor)
     return 1;
 }
 
-/* The header's JSON; free() it. */
+/* Reads the header's JSON; free() it. */
 static char *read_header(FILE *source, size_t *size)
 {
     unsigned char length[8];
@@ -133,7 +133,7 @@ static int compare_all(const zt_file *file, FILE *source)
     sound = json && st_each(json, size, compare, &c);
     free(json);
     if (!sound) {
-        fprintf(stderr, "the source is no sound safetensors file\n");
+        fprintf(stderr, "the source is not a valid safetensors file\n");
         return 1;
     }
     if (c.tensors != zt_object_count(file)) {
@@ -141,7 +141,7 @@ static int compare_all(const zt_file *file, FILE *source)
         c.different++;
     }
     if (c.different == 0)
-        printf("%" PRIu64 " tensors, %" PRIu64 " bytes: all the same\n", c.tensors, c.bytes);
+        printf("%" PRIu64 " tensors, %" PRIu64 " bytes: all equal\n", c.tensors, c.bytes);
     return c.different != 0;
 }
 

@@ -1,8 +1,9 @@
 #!/bin/sh
-# What the library does, in two minutes: opens files that released writers left, converts a real model and loads it
-# back through the C interface, bit for bit.
+# Shows the library in two minutes: opens files of released writers, converts a real model and loads it
+# through the C interface, bit for bit.
 #     sh examples/demo.sh LIBDIR ZT CACHE
-# LIBDIR has libztensor.so and its links, ZT is the program zt, CACHE keeps the model, so that a second run is quick.
+# LIBDIR has libztensor.so and its links, ZT is the program zt. CACHE keeps the model, so that a second run is
+# fast.
 set -eu
 
 [ $# -eq 3 ] || { echo "usage: demo.sh LIBDIR ZT CACHE" >&2; exit 2; }
@@ -16,7 +17,7 @@ python=${PYTHON:-python3}
 
 title() { printf '\n%s\n\n' "$*"; }
 
-# Shows a command and what it says, indented; ends the demo where it fails.
+# Prints a command and its output, indented. Ends the demo if it fails.
 show() {
     printf '  $'
     for word in "$@"; do
@@ -59,7 +60,7 @@ source=model.safetensors
 if ! sh "$root/examples/fetch_minilm.sh" model.safetensors; then
     source=minilm-small.safetensors
     cp "$root/examples/data/$source" .
-    echo "  The model cannot be fetched here, so these are the few of its weights that examples/data has."
+    echo "  The model cannot be downloaded, so this uses the few of its weights in examples/data."
 fi
 show zt convert --force $source model.zt --digest=crc32c
 show load_model model.zt
@@ -78,7 +79,7 @@ done
 echo
 show zt diff $source model-zstd.zt
 show zt report --force model-zstd.zt --stats -o report.html
-# A model on a server and in a bucket, where libztensor_remote was built; never in the way of the rest.
+# A model on a server and in a bucket, if libztensor_remote was built.
 serve() {
     "$python" "$root/examples/range_server.py" "$cache" >"$cache/port" 2>/dev/null &
     server=$!

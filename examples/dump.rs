@@ -1,4 +1,5 @@
-//! Prints what a file of any container holds as one JSON object, with a SHA-256 of each tensor: for comparing readers.
+//! Prints the contents of a file of any container as a JSON object, with a SHA-256 of each tensor, to compare
+//! readers.
 //!
 //!     cargo run --example dump model.safetensors
 
@@ -23,7 +24,7 @@ fn main() -> std::process::ExitCode {
     }
 }
 
-/// What is in a file, and where.
+/// The contents of a file.
 pub fn dump(file: &File) -> Value {
     let is_packed = file.container() == Container::Torch;
     let objects: Vec<Value> = file.objects().map(|object| object_of(&object, is_packed)).collect();
@@ -49,7 +50,7 @@ fn text(bytes: &[u8]) -> Value {
     text.into()
 }
 
-/// A string: a text or bytes.
+/// A string: text or bytes.
 fn string(value: Attribute<'_>) -> Option<&[u8]> {
     match value.kind() {
         Kind::Text(text) => Some(text.as_bytes()),
@@ -58,7 +59,7 @@ fn string(value: Attribute<'_>) -> Option<&[u8]> {
     }
 }
 
-/// An attribute with the type that the file states.
+/// An attribute with the type that the file declares.
 fn typed(key: Attribute<'_>, value: Attribute<'_>) -> Value {
     let mut encoded = Vec::new();
     let number = encode(value, &mut encoded);
@@ -85,7 +86,7 @@ fn typed(key: Attribute<'_>, value: Attribute<'_>) -> Value {
 const TYPES: [&str; 13] =
     ["u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "str", "arr", "u64", "i64", "f64"];
 
-/// The number of what an array states about its items.
+/// The number of the items' type in an array.
 fn element(element: Element) -> usize {
     let name = match element {
         Element::Number(dtype) => dtype.name(),
@@ -96,7 +97,7 @@ fn element(element: Element) -> usize {
     TYPES.iter().position(|known| *known == name).unwrap_or(TYPES.len())
 }
 
-/// Appends a value as GGUF 3 has it on a little-endian machine; gives the number of its type.
+/// Appends a value in the form of little-endian GGUF 3. Returns the number of its type.
 fn encode(value: Attribute<'_>, out: &mut Vec<u8>) -> usize {
     let size = value.dtype().map_or(8, |dtype| dtype.size());
     match value.kind() {
@@ -124,11 +125,11 @@ fn encode(value: Attribute<'_>, out: &mut Vec<u8>) -> usize {
     value.dtype().map_or(TYPES.len(), |dtype| element(Element::Number(dtype)))
 }
 
-/// An object; where they are packed, PyTorch's shapes count two f4 as one element.
+/// An object. For packed f4, PyTorch's shapes count two as one element.
 fn object_of(object: &Object<'_>, is_packed: bool) -> Value {
     let (name, mut shape) = (text(object.name_bytes()), object.shape().to_vec());
     let Some(data) = object.component("data") else {
-        return json!({"name": name, "shape": shape, "error": "it has no data"});
+        return json!({"name": name, "shape": shape, "error": "the object has no data"});
     };
     let mut dtype = dtype_name(&data);
     if let ("F4", true, Some(last)) = (&*dtype, is_packed, shape.last_mut()) {
@@ -149,7 +150,7 @@ fn object_of(object: &Object<'_>, is_packed: bool) -> Value {
     out
 }
 
-/// The SHA-256 of stored bytes, and of elements as a little-endian machine has them.
+/// The SHA-256 of stored bytes, or of little-endian elements.
 fn hashes(data: &Component<'_>) -> Result<(String, String)> {
     let mut stored = vec![0; usize::try_from(data.stored_size()).unwrap_or(0)];
     data.read_stored(&mut stored)?;
@@ -165,7 +166,7 @@ fn hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The name of its elements' type, as safetensors and ggml have it.
+/// The type's name in safetensors and ggml.
 fn dtype_name(data: &Component<'_>) -> String {
     let LogicalType::Known(logical) = data.logical() else {
         return data.dtype_name().to_uppercase();

@@ -1,6 +1,6 @@
 /*
- * A mixture of experts that is larger than memory: each layer takes two experts, which a zt_cache pins; those of the next layer
- * are read ahead meanwhile. The routing is a fixed sequence that looks random.
+ * A mixture of experts that is larger than memory. Each layer uses two experts, which a zt_cache pins. Those
+ * of the next layer are read ahead meanwhile. The routing is a fixed pseudo-random sequence.
  *
  *     experts FILE [BUDGET]        BUDGET in bytes; a quarter of the tensors by default
  *
@@ -19,14 +19,14 @@ static int fail(void)
     return 1;
 }
 
-/* Which expert the router chooses next. */
+/* The expert that the router selects next. */
 static size_t route(uint32_t *state, size_t count)
 {
     *state = *state * 1664525u + 1013904223u;
     return (*state >> 8) % count;
 }
 
-/* What stands for a matrix product: every byte is looked at. */
+/* Replaces a matrix product: reads every byte. */
 static uint64_t use(const zt_cache_pin *expert)
 {
     const unsigned char *bytes = expert->data;
@@ -62,7 +62,7 @@ static int run(zt_cache *cache, const zt_read_request *experts, size_t count)
     if (zt_cache_get_stats(cache, &stats) != ZT_OK)
         return fail();
     printf("%zu experts, %" PRIu64 " slots, %d uses: sum %" PRIu64 "\n", count, stats.slots, LAYERS * CHOSEN, sum);
-    fprintf(stderr, "%" PRIu64 " there, %" PRIu64 " waited for, %" PRIu64 " read; %" PRIu64 " of %" PRIu64 " read ahead used\n",
+    fprintf(stderr, "%" PRIu64 " cached, %" PRIu64 " waited for, %" PRIu64 " read; %" PRIu64 " of %" PRIu64 " read ahead used\n",
             stats.hits, stats.joined, stats.misses, stats.prefetches_used, stats.prefetches);
     return 0;
 }
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
         failed = zt_cache_create(&options, &cache) != ZT_OK ? fail() : run(cache, experts, count);
     }
     zt_cache_free(cache);
-    zt_close(file); /* in any order: the cache has references of its own */
+    zt_close(file); /* in any order: the cache keeps the files open */
     free(experts);
     return failed;
 }

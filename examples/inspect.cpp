@@ -1,4 +1,4 @@
-// Lists what a .zt file holds, in C++17.
+// Lists the objects of a .zt file, in C++17.
 //
 //     inspect FILE
 #include <iostream>

@@ -1,4 +1,4 @@
-//! Lists what a .zt file holds:
+//! Lists the objects of a .zt file:
 //!
 //!     cargo run --example inspect FILE
 

@@ -1,6 +1,6 @@
 /*
- * Loads a whole model into one block of memory, as an inference engine does: one batch of reads, many
- * threads, every digest checked on the way.
+ * Loads a complete model into one block of memory, like an inference engine: one batch of reads, many
+ * threads, and every digest checked.
  *
  *     load_model FILE [THREADS]
  */
@@ -22,12 +22,12 @@ static int show_progress(void *context, uint64_t done, uint64_t total)
     if (percent != *last)
         fprintf(stderr, "\rloading %3d%%%s", percent, percent == 100 ? "\r            \r" : "");
     *last = percent;
-    return 0; /* anything else stops the load */
+    return 0; /* a value other than 0 stops the load */
 }
 
 /*
- * A request for every component; where each goes is the caller's choice: here one after another. The
- * sizes are the file's claims, so that their sum is checked. Returns 0 if it passes all memory.
+ * Makes a request for every component. The caller chooses the destinations, here one after the other. Sizes
+ * come from the file, so their sum is checked. Returns 0 if it exceeds memory.
  */
 static int plan(const zt_file *file, zt_read_request *requests, size_t *n, size_t *total)
 {
@@ -60,7 +60,7 @@ static int load(const zt_file *file, const char *path, uint32_t threads)
     char *block = fits ? malloc(total + ALIGNMENT) : NULL;
 
     if (!requests || !block) {
-        fprintf(stderr, "%s: does not fit memory\n", path);
+        fprintf(stderr, "%s: does not fit in memory\n", path);
     } else {
         char *start = block + (ALIGNMENT - (uintptr_t)block % ALIGNMENT) % ALIGNMENT;
         plan(file, requests, &n, &total);

@@ -1,6 +1,6 @@
 /*
- * Opens a model, whatever it is: .zt, safetensors, GGUF, one file, many files with an index or with numbers, a folder.
- * Lists its tensors with the file that each is in.
+ * Opens any model: .zt, safetensors, GGUF; one file, several files with an index or numbers, or a folder.
+ * Lists its tensors and the file of each.
  *
  *     open_any MODEL [TENSORS]
  */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Serves the files of a folder on this machine by ranges, for demo.sh; whatever bucket is asked for, as S3 answers:
+"""Serves the files of a folder on this machine by ranges, for demo.sh. It answers like S3, for every bucket:
     python3 range_server.py FOLDER        prints its port"""
 import http.server
 import os

@@ -1,6 +1,7 @@
 /*
- * A tensor-parallel loader: reads what one rank needs of a model, in one batch over all of its files. Matrices are cut by their
- * columns, everything else by its first dimension; what cannot be cut evenly every rank has whole.
+ * A tensor-parallel loader: reads the part of a model for one rank, in one batch over all files. Matrices are
+ * cut by columns, other tensors by their first dimension. If a tensor cannot be cut evenly, every rank has
+ * all of it.
  *
  *     rank_slices MODEL RANK RANKS        MODEL: a file, an index, or one of the shards
  */
@@ -17,12 +18,12 @@ static int fail(void)
     return 1;
 }
 
-/* A request, and the numbers that it points at. */
+/* A request, and the numbers that it points to. */
 typedef struct part {
     uint64_t start[MOST_DIMENSIONS], count[MOST_DIMENSIONS], size;
 } part;
 
-/* What a rank has of an object; 0 if the object has no data that can be cut. */
+/* The rank's part of an object; 0 if the object has no data to cut. */
 static int plan(const zt_object *object, uint64_t rank, uint64_t ranks, zt_read_request *request, part *part)
 {
     const zt_component *data = zt_component_find(object, "data");
@@ -59,7 +60,7 @@ static int load(zt_file *model, uint64_t rank, uint64_t ranks)
     for (size_t i = 0; !failed && i < objects; i++)
         count += (size_t)plan(zt_object_at(model, i), rank, ranks, &requests[count], &parts[count]);
     for (size_t i = 0; !failed && i < count; i++) {
-        failed = size + parts[i].size < size; /* sizes are claims of the file */
+        failed = size + parts[i].size < size; /* sizes come from the file and may be wrong */
         size += parts[i].size;
     }
     failed = failed || size > SIZE_MAX - 1 || !(memory = malloc((size_t)size + 1));

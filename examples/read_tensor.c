@@ -1,6 +1,5 @@
 /*
- * Reads one tensor: its bytes without copying them, its elements as float whatever they are stored as,
- * and one row of it.
+ * Reads one tensor: its bytes without a copy, its elements as float from any dtype, and one row of it.
  *
  *     read_tensor FILE NAME
  */
@@ -15,7 +14,7 @@ static int fail(void)
     return 1;
 }
 
-/* The bytes where they are: in the file's mapping, or decoded once and kept by the file. */
+/* The bytes in the file's mapping, or decoded once and kept by the file. */
 static int print_view(const zt_file *file, const char *name)
 {
     zt_tensor tensor = ZT_INIT(zt_tensor);
@@ -29,7 +28,7 @@ static int print_view(const zt_file *file, const char *name)
     return 0;
 }
 
-/* All elements as float: f16, bf16, integers and 8-bit floats are converted on the way. */
+/* All elements as float, converted from f16, bf16, integers and 8-bit floats. */
 static int print_values(const zt_object *object)
 {
     uint64_t size;
@@ -41,7 +40,7 @@ static int print_values(const zt_object *object)
         return fail();
     values = size < SIZE_MAX ? malloc((size_t)size + 1) : NULL;
     if (!values) {
-        fprintf(stderr, "no memory for %" PRIu64 " bytes\n", size);
+        fprintf(stderr, "cannot allocate %" PRIu64 " bytes\n", size);
         return 1;
     }
     if (zt_object_read_as(object, ZT_DTYPE_F32, values, (size_t)size, &written) != ZT_OK) {
@@ -86,7 +85,7 @@ int main(int argc, char **argv)
     }
     if (zt_open(argv[1], NULL, &file) != ZT_OK)
         return fail();
-    failed = print_view(file, argv[2]); /* no such object, or none that is dense: fails here */
+    failed = print_view(file, argv[2]); /* fails if the object does not exist or is not dense */
     object = zt_object_find(file, argv[2]);
     failed = failed || print_values(object);
     if (!failed && zt_object_rank(object) == 2 && zt_object_shape(object)[0] > 0)

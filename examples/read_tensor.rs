@@ -1,5 +1,4 @@
-//! Reads one tensor: its bytes without copying them, and its elements as f32 whatever they are stored
-//! as:
+//! Reads one tensor: its bytes without a copy, and its elements as f32 from any dtype:
 //!
 //!     cargo run --example read_tensor FILE NAME
 
@@ -15,7 +14,7 @@ fn read(path: &str, name: &str) -> Result<()> {
         .component("data")
         .ok_or_else(|| Error::new(Cause::Unsupported, format_args!("{path}: {name:?} is not an array")))?;
 
-    // Borrowed from the mapping where that can be, decoded into fresh memory where not.
+    // Borrowed from the mapping if possible, otherwise decoded into new memory.
     let bytes = data.load()?;
     println!("{name}: {} {:?}, {} bytes", data.dtype_name(), object.shape(), bytes.as_slice().len());
 

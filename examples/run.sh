@@ -1,9 +1,10 @@
 #!/bin/sh
-# Compiles every C and C++ example against the shared library, builds the Rust ones, runs each on files of the corpus
-# and checks what it says:
+# Compiles every C and C++ example with the shared library, builds the Rust ones, runs each on files of the
+# corpus and checks the output:
 #     sh examples/run.sh LIBDIR OUTDIR
-# LIBDIR has libztensor.so and its links; OUTDIR is filled. CC, CXX and CARGO choose the tools; CARGO=none leaves the
-# Rust examples out. The last line is "examples: N passed, M failed", perhaps with ", K skipped".
+# LIBDIR has libztensor.so and its links; OUTDIR is for the results. CC, CXX and CARGO select the tools;
+# CARGO=none skips the Rust examples. The last line is "examples: N passed, M failed", and ", K skipped" if
+# some were.
 set -u
 
 [ $# -eq 2 ] || { echo "usage: run.sh LIBDIR OUTDIR" >&2; exit 2; }
@@ -19,7 +20,7 @@ bad() {
     echo "FAILED $1"
 }
 
-# check STATUS COMMAND... : runs it; what it said is in $out/said afterwards.
+# check STATUS COMMAND... : runs the command; its output is then in $out/said.
 check() {
     wanted=$1
     shift
@@ -31,7 +32,7 @@ check() {
     fi
 }
 
-# says LINE... : the last command said each of these lines.
+# says LINE... : the last output has each of these lines.
 says() {
     for line in "$@"; do
         if grep -qxF -e "$line" "$out/said"; then good; else
@@ -41,7 +42,7 @@ says() {
     done
 }
 
-# has TEXT : the last command said something with this in it.
+# has TEXT : the last output contains this text.
 has() {
     if grep -qF -e "$1" "$out/said"; then good; else
         bad "this text is missing: $1"
@@ -58,7 +59,7 @@ compile() { # compile NAME SOURCE COMPILER OPTION...
 
 for source in "$here"/*.c; do
     name=$(basename "$source" .c)
-    if [ "$name" = remote ]; then # make -C remote test links it with libztensor_remote, and runs it
+    if [ "$name" = remote ]; then # make -C remote test links it with libztensor_remote and runs it
         # shellcheck disable=SC2086 # CC may hold options
         if ${CC:-cc} -std=c99 -Wall -Wextra -pedantic -Werror -fsyntax-only -I"$root/include" -I"$root/remote/include" "$source"; then
             good
@@ -81,7 +82,7 @@ fi
 readers=$out/read_tensor writers=$out/write_file
 if [ "${CARGO:-cargo}" != none ] && command -v "${CARGO:-cargo}" >/dev/null; then
     target=${CARGO_TARGET_DIR:-$root/target}
-    # With the same features as cargo test, so that nothing is compiled twice.
+    # With the features of cargo test, so that nothing is compiled twice.
     if (cd "$root" && "${CARGO:-cargo}" build --quiet --locked --workspace --bins --examples); then good; else
         bad "zt and the Rust examples do not build"
     fi
@@ -161,7 +162,7 @@ check 1 "$out/load_model" "$data/invalid/digest-sha256-flipped-bit.zt"
 check 1 "$out/load_model" "$data/invalid/zstd-claim-2-63.zt"
 check 2 "$out/load_model"
 
-# As many slots as experts, a few, and one: the same bytes are used.
+# As many slots as experts, a few, and one: the same bytes are read.
 for budget in 100000000 40000 20000; do
     check 0 "$out/experts" "$out/written.zt" "$budget"
     has " 400 uses: sum "
@@ -180,9 +181,10 @@ done
 check 1 "$out/rank_slices" "$data/foreign/invalid/amber-set-gguf-missing-second/m-00001-of-00003.gguf" 0 2
 check 2 "$out/rank_slices" "$out/written.zt" 2 2
 
-# A GPU: none, no driver, and a stub that watches the order of copies and releases, also where the driver fails.
+# A GPU: no driver, an incomplete driver, and a stub that checks the order of copies and releases, also if the
+# driver fails.
 check 0 env ZT_CUDA=/nowhere/libcuda.so "$out/gpu_upload" "$out/written.zt"
-says "skipped: there is no CUDA driver"
+says "skipped: CUDA driver not found"
 check 0 env ZT_CUDA="$lib/libztensor.so" "$out/gpu_upload" "$out/written.zt"
 says "skipped: the CUDA driver has no cuInit"
 check 2 "$out/gpu_upload"
@@ -203,7 +205,7 @@ if ${CC:-cc} -std=c99 -Wall -Wextra -pedantic -Werror -O2 -shared -fPIC -I"$root
     done
     check 1 with_stub "$out/gpu_upload" "$data/invalid/zstd-claim-2-63.zt" 65536
     check 1 with_stub "$out/gpu_upload" "$large" 4096 # too small for a slot
-    # The stub sees it if slots go back too early, or the ring ends before the load.
+    # The stub detects slots that are released too early, and a ring that is freed before the load.
     for wrong in 's/gpu->cuda.cuEventQuery(done)/CUDA_SUCCESS/' 's/gpu->cuda.cuEventSynchronize(done)/CUDA_SUCCESS/' \
         's/good(gpu.cuda.cuStreamSynchronize(.*) && done;/0;/' 's/^    tear_down(&gpu);//'; do
         sed "$wrong" "$here/gpu_upload.c" >"$out/gpu_wrong.c"
@@ -220,7 +222,7 @@ foreign=$data/foreign/valid
 for from in all-dtypes-python.safetensors all-types-py.gguf vocab.gguf tensors-unordered.gguf; do
     for encoding in '' zstd; do
         rm -f "$out/copied.zt"
-        # shellcheck disable=SC2086 # nothing, or a word
+        # shellcheck disable=SC2086 # empty, or one word
         check 0 "$out/convert" "$foreign/amber-$from" "$out/copied.zt" $encoding
         check 0 "$out/verify_file" "$out/copied.zt"
         has ", 0 absent"
@@ -236,25 +238,25 @@ check 2 "$out/convert"
 
 source=$here/data/minilm-small.safetensors
 check 1 "$out/compare_safetensors" "$out/written.zt" "$source"
-says "embeddings.position_ids: is not there"
+says "embeddings.position_ids: is missing"
 has " objects, but 66 tensors"
 check 1 "$out/compare_safetensors" "$out/written.zt" "$out/written.zt"
-has "no sound safetensors file"
+has "not a valid safetensors file"
 check 2 "$out/compare_safetensors" "$source"
 if [ -n "$zt" ]; then
     for encoding in --raw --zstd; do
         check 0 "$zt" convert --force "$source" "$out/converted.zt" $encoding --digest=crc32c
         check 0 "$out/compare_safetensors" "$out/converted.zt" "$source"
-        says "66 tensors, 229888 bytes: all the same"
+        says "66 tensors, 229888 bytes: all equal"
         check 0 "$out/load_model" "$out/converted.zt"
         has ": 66 tensors, 229888 bytes, 66 digests verified, "
         check 0 "$out/verify_file" "$out/converted.zt"
     done
-    # A byte of a tensor that is another one.
+    # Changes a byte of a tensor.
     cp "$source" "$out/other.safetensors"
     printf '\001' | dd of="$out/other.safetensors" bs=1 seek=100000 conv=notrunc 2>/dev/null
     check 1 "$out/compare_safetensors" "$out/converted.zt" "$out/other.safetensors"
-    has ": has other bytes"
+    has ": has different bytes"
 fi
 
 skipped_text=''

@@ -3,7 +3,7 @@
  *
  *     {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {...}}
  *
- * read in one pass. It knows as much JSON as such a header has, and looks at no byte past its end.
+ * It is read in one pass, without reading past its end. It parses only the JSON that such a header has.
  */
 #ifndef SAFETENSORS_HEADER_H
 #define SAFETENSORS_HEADER_H
@@ -16,19 +16,19 @@
 #define ST_MAX_NAME 1024
 
 typedef struct st_tensor {
-    char name[ST_MAX_NAME]; /* NUL-ended UTF-8; may hold a NUL itself */
+    char name[ST_MAX_NAME]; /* NUL-terminated UTF-8; may contain a NUL itself */
     size_t name_length;
     char dtype[16];
     uint64_t shape[ST_MAX_RANK];
     size_t rank;
-    uint64_t begin, end; /* its bytes, from the end of the header */
+    uint64_t begin, end; /* its range, from the end of the header */
 } st_tensor;
 
 typedef struct st_text {
     const char *at, *end;
 } st_text;
 
-/* Steps over white space and then c, if it is there. */
+/* Skips white space and then c, if it is there. */
 static int st_take(st_text *t, char c)
 {
     while (t->at < t->end && strchr(" \t\r\n", *t->at) && *t->at)
@@ -52,7 +52,7 @@ static int st_hex4(st_text *t, uint32_t *code)
     return 1;
 }
 
-/* The character behind "\u", which takes two of them past U+FFFF. */
+/* The character after "\u". Above U+FFFF it needs two of them. */
 static int st_code(st_text *t, uint32_t *code)
 {
     uint32_t low;
@@ -79,7 +79,7 @@ static size_t st_utf8(uint32_t code, char *out)
     return more + 1;
 }
 
-/* A string of fewer than size bytes into out, NUL-ended; out may be NULL. */
+/* Copies a string of fewer than size bytes to out, NUL-terminated; out may be NULL. */
 static int st_string(st_text *t, char *out, size_t size, size_t *length)
 {
     static const char escapes[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
@@ -139,7 +139,7 @@ static int st_numbers(st_text *t, uint64_t *numbers, size_t max, size_t *n)
     return st_take(t, ']');
 }
 
-/* The value of "__metadata__": strings. */
+/* Parses the value of "__metadata__": strings. */
 static int st_skip_metadata(st_text *t)
 {
     if (!st_take(t, '{'))
@@ -182,8 +182,8 @@ static int st_fields(st_text *t, st_tensor *tensor)
 }
 
 /*
- * Calls each() with every tensor of the JSON text, until it returns 0. Returns 0 if it did, or if the
- * text is no such header.
+ * Calls each() with every tensor of the JSON text, until it returns 0. Returns 0 if it did, or if the text is
+ * not a valid header.
  */
 static int st_each(const char *json, size_t size, int (*each)(void *context, const st_tensor *tensor),
                    void *context)

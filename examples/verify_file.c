@@ -15,7 +15,7 @@ static int verify(const char *path)
 
     if (status == ZT_OK)
         status = zt_verify(file, NULL, &report);
-    zt_close(file); /* takes what zt_open leaves on failure: NULL */
+    zt_close(file); /* accepts NULL, which zt_open stores on failure */
     if (status != ZT_OK) {
         printf("FAILED (%s)\n", zt_status_name(status));
         fprintf(stderr, "%s\n", zt_last_error());

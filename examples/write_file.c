@@ -1,6 +1,6 @@
 /*
- * Writes a .zt file: a tensor at once, a compressed one with attributes, a sparse matrix, and a tensor
- * whose bytes come piece by piece.
+ * Writes a .zt file: a tensor in one call, a compressed one with attributes, a sparse matrix, and a tensor
+ * whose bytes are written in pieces.
  *
  *     write_file FILE
  */
@@ -52,7 +52,7 @@ static zt_status write_sparse(zt_writer *writer)
                         row_starts);
 }
 
-/* A component may be larger than memory: only a piece of it has to be there at a time. */
+/* A component may be larger than memory: only one piece is in memory at a time. */
 static zt_status write_counter(zt_writer *writer)
 {
     static const uint64_t shape[] = {100, 10};
@@ -87,10 +87,10 @@ int main(int argc, char **argv)
         write_weight(writer) != ZT_OK || write_embedding(writer) != ZT_OK || write_sparse(writer) != ZT_OK ||
         write_counter(writer) != ZT_OK) {
         fprintf(stderr, "%s\n", zt_last_error());
-        zt_write_abort(writer); /* takes what zt_write_create leaves on failure: NULL */
+        zt_write_abort(writer); /* accepts NULL, which zt_write_create stores on failure */
         return 1;
     }
-    /* Only now FILE is there, whole; it ends the writer, whatever it returns. */
+    /* Only now FILE exists, complete. This frees the writer, whatever it returns. */
     if (zt_write_finish(writer, &summary) != ZT_OK) {
         fprintf(stderr, "%s\n", zt_last_error());
         return 1;

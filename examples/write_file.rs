@@ -1,5 +1,5 @@
-//! Writes a .zt file: a tensor at once, a compressed one with attributes, and a tensor whose bytes come
-//! piece by piece:
+//! Writes a .zt file: a tensor in one call, a compressed one with attributes, and a tensor whose bytes are
+//! written in pieces:
 //!
 //!     cargo run --example write_file FILE
 
@@ -33,7 +33,7 @@ fn write(path: &str) -> Result<Summary> {
     attributes.set("trained", OwnedValue::scalar(Kind::Bool(true))?.get())?;
     writer.write_object(&object, attributes, &[(data, &[0; 512])])?;
 
-    // A component may be larger than memory: only a piece of it has to be there at a time.
+    // A component may be larger than memory: only one piece is in memory at a time.
     writer
         .begin(&ObjectSpec { name: "counter", format: "dense", shape: &[100, 10] }, Attributes::default())?;
     writer.component(&ComponentSpec::new("data", Dtype::I32))?;
@@ -43,7 +43,7 @@ fn write(path: &str) -> Result<Summary> {
     }
     writer.end()?;
 
-    writer.finish() // only now the file is there, whole
+    writer.finish() // only now the file exists, complete
 }
 
 fn main() -> ExitCode {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Seeds: every file of tests/data that is small enough, into the corpora of the targets that take files; their
-# manifests into that of `cbor`; texts into that of `json`. Corpora are not in git but for the minimised set in seeds/.
+# Makes the seeds: small files of tests/data for the targets that take files, their manifests for `cbor`, and
+# texts for `json`. Of the corpora, only the minimised set in seeds/ is in git.
 set -eu
 cd "$(dirname "$0")"
 for target in open append; do
@@ -8,7 +8,7 @@ for target in open append; do
     find ../tests/data -name '*.zt' -size -32k | while read -r file; do
         name=$(echo "${file#../tests/data/}" | tr / _)
         if [ "$target" = append ]; then
-            # 63 * 4 bytes of calls in front (the first byte says so), then the file as it is.
+            # 63 * 4 bytes that select the calls (the first byte is their number), then the unchanged file.
             { printf '\374'; head -c 1008 /dev/urandom; cat "$file"; } >"corpus/$target/$name"
         else
             cp "$file" "corpus/$target/$name"
@@ -29,7 +29,7 @@ for path in glob.glob("../tests/data/foreign/*/*.pt"):
     try:
         archive = zipfile.ZipFile(path)
         pickles = [archive.read(name) for name in archive.namelist() if name.endswith("data.pkl")]
-    except Exception: # what is wrong with it is not in the pickle
+    except Exception: # the error of the file is not in the pickle
         continue
     for pickle in pickles[:1]:
         if len(pickle) <= 4096:
@@ -38,7 +38,7 @@ for path in glob.glob("../tests/data/**/*.zt", recursive=True):
     data = open(path, "rb").read()
     if data[-8:] == b"\x89ZT2\r\n\x1a\n":
         start, size = (int.from_bytes(data[len(data) - at:][:8], "little") for at in (40, 32))
-        if 0 < size < 4096: # the first byte says that the rest is a manifest
+        if 0 < size < 4096: # the first byte means that the rest is a manifest
             open("corpus/manifest_2/" + os.path.basename(path), "wb").write(b"\0" + data[start:start + size])
         continue
     behind = 16 if data[-8:] == b"ZTEN1000" else 8
@@ -52,7 +52,7 @@ texts = ['{"a":[1,-2.5e3,null,true,"\\u00e9\\ud83d\\ude00\\n"]}', '{"$bytes":"00
 for at, text in enumerate(texts):
     open(f"corpus/json/{at}", "w").write(text)
 END
-# Targets that make their files from the input: bytes of any kind will do.
+# Targets that generate their files from the input: any bytes work.
 for target in manifest manifest_2 seekable shards zstd roundtrip options; do
     mkdir -p "corpus/$target"
     for size in 40 200 1000 4000; do

@@ -1,4 +1,4 @@
-"""The binary interface of the headers, by libabigail (abidw and abidiff):
+"""Checks the binary interface of the headers with libabigail (abidw and abidiff):
 
     python3 abi.py describe INCLUDE OUT.abi      writes it down
     python3 abi.py compare OLD.abi NEW.abi       fails where a program that was compiled against the old one might not run
@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DECLARATION = re.compile(r"^(?!\s*typedef)([^;{}=]*\bzt_\w+\([^;{}]*\));", re.M)
-# What abidiff says of a struct that has grown at its end, and of nothing at all.
+# What abidiff prints for a struct that grew at its end, and for no change.
 GREW = re.compile(r"'struct (\w+)' changed:$")
 ALLOWED = re.compile(r"$|.* summary: |  type size changed from |  \d+ data member insertions?:$|    '.*', at offset \d+ \(in bits\)$")
 
@@ -27,12 +27,12 @@ def run(*command, **options):
 
 
 def describe(include, out):
-    """Compiles a library that defines what the headers declare: the interface as a C compiler sees it."""
+    """Compiles a library that defines the functions of the headers: the interface that a C compiler sees."""
     with tempfile.TemporaryDirectory() as folder:
         headers = '#include "ztensor_advanced.h"\n#include "ztensor_dlpack.h"\n'
         text = run("cc", "-E", "-P", f"-I{include}", "-x", "c", "-", input=headers)
         source = DECLARATION.sub(r"\1 { __builtin_trap(); }", text)
-        # Enumerations are passed as integers, so that no function refers to them.
+        # Enumerations are passed as integers, so functions do not refer to them.
         for name in sorted(set(re.findall(r"\benum (zt_\w+) \{", text))):
             source += f"enum {name} zt_numbers_of_{name[3:]};\n"
         Path(folder, "ztensor.c").write_text(source)
@@ -53,7 +53,7 @@ def growing(abi):
 
 
 def breaks(old, new):
-    """What abidiff finds that docs/abi.md does not allow, as lines."""
+    """Changes in abidiff's output that docs/abi.md does not allow, as lines."""
     done = subprocess.run(["abidiff", "--leaf-changes-only", "--no-added-syms", old, new], text=True, capture_output=True)
     if done.returncode & 3:
         raise SystemExit(f"abi.py: abidiff: {done.stdout}{done.stderr}")
@@ -66,13 +66,13 @@ def breaks(old, new):
     return found if done.returncode else []
 
 
-# What is done to the headers, whether it breaks programs, and how.
+# A change of the headers, whether it breaks programs, and the edit.
 CHANGES = [
     ("a function is removed", True, r"int32_t zt_last_os_error\(void\);", ""),
-    ("a parameter has another type", True, r"zt_status_name\(zt_status status\)", "zt_status_name(uint64_t status)"),
-    ("a status has another number", True, r"ZT_ERROR_UNSUPPORTED = \d+", "ZT_ERROR_UNSUPPORTED = 77"),
+    ("a parameter has a different type", True, r"zt_status_name\(zt_status status\)", "zt_status_name(uint64_t status)"),
+    ("a status has a different number", True, r"ZT_ERROR_UNSUPPORTED = \d+", "ZT_ERROR_UNSUPPORTED = 77"),
     ("a field is put before others", True, r"struct zt_open_options \{", r"\g<0> uint64_t more;"),
-    ("a field has another type", True, r"(struct zt_cache_stats \{.*?)uint64_t", r"\1uint32_t"),
+    ("a field has a different type", True, r"(struct zt_cache_stats \{.*?)uint64_t", r"\1uint32_t"),
     ("a struct without struct_size grows", True, r"struct zt_array \{[^}]*", r"\g<0>uint64_t more;\n"),
     ("a function is added", False, r"int32_t zt_last_os_error\(void\);", r"\g<0> int zt_more(void);"),
     ("a status is added", False, r"ZT_ERROR_UNSUPPORTED = \d+,", r"\g<0> ZT_ERROR_MORE = 99,"),
@@ -104,7 +104,7 @@ def check(include, out):
     if releases:
         found = breaks(releases[-1], now)
         print("\n".join([f"abi: programs compiled against {releases[-1].stem} might not run:", *found]) if found else
-              f"abi: as {releases[-1].stem}, or more")
+              f"abi: compatible with {releases[-1].stem}")
         failed += bool(found)
     else:
         print("abi: no release to compare with")

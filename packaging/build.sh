@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds what is shipped without Rust, in a folder of its own, with no path of this machine in it:
+# Builds the shipped files for users without Rust, in a separate folder. They do not contain a path of this
+# machine:
 #     sh packaging/build.sh OUT      OUT/root: bin, include, lib, share as they are unpacked
 set -eu
 
@@ -10,7 +11,7 @@ cd "$(dirname "$0")/.."
 . packaging/environment.sh
 rm -rf "$out/root" "$out/zig-cc"
 LINK=$(old_glibc_compiler)
-[ -n "$LINK" ] || echo "build.sh: no zig from PyPI: linked against the glibc of this machine" >&2
+[ -n "$LINK" ] || echo "build.sh: zig is not available: linking with this machine's glibc" >&2
 export LINK
 install_into "$out/cmake" "$out/root" lib
 profile=release

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Package managers that build from source, run: cargo-c's `cargo cinstall` as Debian has it, and Conan of PyPI; with what each
-# installed a program is compiled and opens a model. Built with little optimisation, for the time that it takes.
+# Tests package managers that build from source: Debian's `cargo cinstall` (cargo-c), and PyPI's Conan. With
+# each result a program is compiled and opens a model. Optimisation is low, to save time.
 #     sh packaging/clients.sh OUT
 # Ends with: clients: N passed, M failed, K skipped.
 set -u
@@ -18,7 +18,7 @@ passed=0 failed=0 skipped=0
 check() { # NAME COMMAND...
     name=$1
     shift
-    (set -e; "$@") >"$out/log" 2>&1 # not in the condition: set -e would be ignored there
+    (set -e; "$@") >"$out/log" 2>&1 # not in the condition, where the shell ignores set -e
     case $? in
     0) passed=$((passed + 1)) && echo "ok $name" ;;
     3) skipped=$((skipped + 1)) && echo "clients: skipped: $name: $(tail -n 1 "$out/log")" ;;
@@ -26,8 +26,9 @@ check() { # NAME COMMAND...
     esac
 }
 
-# Debian's cargo-c has the cargo of Rust 1.65: it reads lock files up to version 3, no registry but by git, and no manifest of
-# edition 2024, which a crate has that is for Windows alone. So it gets the crate alone, with its crates beside it.
+# Debian's cargo-c contains the cargo of Rust 1.65. It reads lock files up to version 3 and registries only
+# through git, and rejects manifests of edition 2024, which a crate for Windows has. So it gets only the
+# crate, with its dependencies beside it.
 cinstall() {
     sh tools/need.sh cinstall || exit 3
     tree=$out/cinstall
@@ -36,7 +37,7 @@ cinstall() {
     git ls-files -z src include cmake man pkgconfig Cargo.toml Cargo.lock build.rs README.md | xargs -0 tar -cf - | tar -xf - -C "$tree"
     sed -i 's/^members = .*/members = []/; /^\[dev-dependencies\]/,/^$/d; /^\[profile\.dev/,/^$/d' "$tree/Cargo.toml"
     cd "$tree"
-    cargo metadata --offline --format-version 1 >/dev/null # leaves what is not needed any longer out of the lock file
+    cargo metadata --offline --format-version 1 >/dev/null # removes what is not needed from the lock file
     cargo vendor --offline vendor >"$out/vendor.toml"
     mv "$out/vendor.toml" .cargo/config.toml
     sed -i 's/^version = 4$/version = 3/' Cargo.lock
@@ -62,7 +63,7 @@ conan_tool() {
     [ "$(cat "$out/conan/version" 2>/dev/null)" = $conan_version ] && return
     rm -rf "$out/conan"
     python3 -m pip install --quiet --disable-pip-version-check --no-input --no-compile --retries 1 --target "$out/conan" \
-        "conan==$conan_version" || { echo "Conan cannot be had from PyPI"; exit 3; }
+        "conan==$conan_version" || { echo "Conan is not available from PyPI"; exit 3; }
     echo $conan_version >"$out/conan/version"
 }
 conan() { # SHARED: True or False, RECIPE
@@ -72,16 +73,16 @@ conan() { # SHARED: True or False, RECIPE
     "$out/conan/bin/conan" profile detect --force
     "$out/conan/bin/conan" remove --confirm "ztensor/*"
     rm -rf "$out/tested"
-    cp -R packaging/conan/test_package "$out/tested" # which Conan builds in
+    cp -R packaging/conan/test_package "$out/tested" # Conan builds in it
     sed -i "s|[.][.]/[.][.]/[.][.]/|$PWD/|" "$out/tested/CMakeLists.txt"
     "$out/conan/bin/conan" create "$2" --test-folder="$out/tested" -o "ztensor/*:shared=$1" >"$out/created" 2>&1 ||
         { cat "$out/created"; exit 1; }
-    grep '^[1-9][0-9]* objects$' "$out/created" # by the program of its test package
+    grep '^[1-9][0-9]* objects$' "$out/created" # printed by the program of its test package
 }
 check "Conan, shared" conan True packaging/conan
 check "Conan, static" conan False packaging/conan
 
-conan_tarball() { # SHARED: of the tarball, with no cargo to be found
+conan_tarball() { # SHARED: from the tarball, without cargo
     export ZTENSOR_DIST="$out/dist" CARGO=no-cargo
     conan "$1" packaging/conan/tarball
 }
@@ -104,7 +105,7 @@ wrong_sum() {
     ! (export ZTENSOR_DIST="$out/wrong"; conan False packaging/conan/tarball) || exit 1
     grep -i "sha256.*failed\|sha256 signature" "$out/created"
 }
-check "Conan, of a tarball that was changed" wrong_sum
+check "Conan, with a changed tarball" wrong_sum
 
 echo "clients: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Debian packages, by dpkg-deb: libztensor1, libztensor-dev; ztensor-tools, libztensor-remote1 and libztensor-remote-dev, where the
-# program and that library were made.
+# Makes Debian packages with dpkg-deb: libztensor1, libztensor-dev; and ztensor-tools, libztensor-remote1 and
+# libztensor-remote-dev, if the program and that library were built.
 #     sh packaging/deb.sh OUT            after packaging/build.sh OUT: in OUT/deb
-#     sh packaging/deb.sh OUT arm64      after packaging/elsewhere.sh OUT aarch64-linux-gnu, of what that made: in OUT/deb-arm64
+#     sh packaging/deb.sh OUT arm64      after packaging/elsewhere.sh OUT aarch64-linux-gnu, from its output: in OUT/deb-arm64
 set -eu
 
 [ $# -eq 1 ] || [ "$*" = "$1 arm64" ] || { echo "usage: deb.sh OUT [arm64]" >&2; exit 2; }
@@ -10,7 +10,7 @@ out=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 . packaging/environment.sh
 revision=$version-1
-# Who builds packages for others puts an address there.
+# Set this address when building packages for others.
 maintainer=${MAINTAINER:-libztensor developers <libztensor@example.org>}
 if [ $# = 2 ]; then
     architecture=arm64 multiarch=aarch64-linux-gnu debs=$out/deb-arm64 target=aarch64-unknown-linux-gnu
@@ -41,7 +41,7 @@ begin() {
     LINK=
     case $from-$package in
     "$out/elsewhere"/*) LINK=zig ;;
-    *-ztensor-tools | *-libztensor-remote1) LINK=$(linked_by) ;; # libztensor is linked anew, for Debian
+    *-ztensor-tools | *-libztensor-remote1) LINK=$(linked_by) ;; # libztensor is linked separately for Debian
     esac
     { TARGET="$target" sh packaging/third_party_licences.sh "$2" && { [ -z "$LINK" ] || zig_licences libc/glibc/LICENSES; }; } |
         gzip -9n >"$tree/usr/share/doc/$package/THIRD-PARTY-LICENSES.gz"
@@ -61,7 +61,7 @@ finish() {
     chmod -R u=rwX,go=rX "$tree"
     dpkg-deb --root-owner-group -Zxz --build "$tree" "$debs" >/dev/null
 }
-# interface LIBRARY PACKAGE: what others that link it need to know, and since which version each function is there.
+# interface LIBRARY PACKAGE: what other packages need to link the library, and the version of each function.
 interface() {
     printf '%s 1 %s (>= %s)\n' "$1" "$2" "$version" >"$tree/DEBIAN/shlibs"
     { printf '%s.so.1 %s #MINVER#\n' "$1" "$2"
@@ -100,7 +100,8 @@ END
     mkdir -p "$tree/usr/bin"
     cp "$from/bin/zt" "$tree/usr/bin/zt"
     cp -a "$from/share/bash-completion" "$from/share/fish" "$from/share/zsh" "$tree/usr/share"
-    mv "$tree/usr/share/zsh/site-functions" "$tree/usr/share/zsh/vendor-completions" # where Debian has those of packages
+    # Debian's folder for completions of packages
+    mv "$tree/usr/share/zsh/site-functions" "$tree/usr/share/zsh/vendor-completions"
     if [ -d "$root/share/man/man1" ]; then mkdir -p "$tree/usr/share/man" && cp -a "$root/share/man/man1" "$tree/usr/share/man" && gzip -9n "$tree"/usr/share/man/man1/*; fi
     finish
 fi

@@ -1,7 +1,8 @@
 #!/bin/sh
-# A tarball for people without Rust: libraries, headers, CMake package, pkg-config, program, licences, SHA256SUMS.
+# Makes a tarball for users without Rust: libraries, headers, CMake package, pkg-config, program, licences,
+# SHA256SUMS.
 #     sh packaging/dist.sh OUT      after packaging/build.sh OUT
-# The same bytes for the same source, compilers and SOURCE_DATE_EPOCH.
+# The same source, compilers and SOURCE_DATE_EPOCH give the same bytes.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: dist.sh OUT" >&2; exit 2; }

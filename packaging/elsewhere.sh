@@ -1,11 +1,12 @@
 #!/bin/sh
-# What is shipped for other systems than this machine's, compiled here with Debian's Rust and its standard library's source:
-#     sh packaging/elsewhere.sh OUT SYSTEM      after build.sh OUT, of which it takes headers and pages
-# SYSTEM: aarch64-linux-gnu (glibc 2.28), aarch64-linux-musl, x86_64-linux-musl or x86_64-windows. For Linux it makes
-# OUT/ztensor-VERSION-SYSTEM.tar.xz, as the tarball of this machine but for libztensor_remote, with a static program on musl; for
-# Windows OUT/ztensor-VERSION-x86_64-windows.zip: bin/ztensor.dll, bin/zt.exe, lib/libztensor.dll.a, CMake package, headers.
-# It is all in OUT/elsewhere/ztensor-VERSION-SYSTEM, too. Exit status 3: what it needs cannot be had; one line on standard
-# error says why.
+# Builds the shipped files for other systems, with Debian's Rust and its standard library's source:
+#     sh packaging/elsewhere.sh OUT SYSTEM      after build.sh OUT, which makes headers and pages
+# SYSTEM: aarch64-linux-gnu (glibc 2.28), aarch64-linux-musl, x86_64-linux-musl or x86_64-windows. For Linux
+# it makes OUT/ztensor-VERSION-SYSTEM.tar.xz, like this machine's tarball without libztensor_remote; on musl
+# the program is static. For Windows it makes OUT/ztensor-VERSION-x86_64-windows.zip: bin/ztensor.dll,
+# bin/zt.exe, lib/libztensor.dll.a, CMake package, headers. The files are also in
+# OUT/elsewhere/ztensor-VERSION-SYSTEM. Exit status 3: something needed is not available; one line on standard
+# error gives the reason.
 set -eu
 
 usage() { echo "usage: elsewhere.sh OUT SYSTEM" >&2; exit 2; }
@@ -22,7 +23,7 @@ cd "$(dirname "$0")/.."
 . packaging/environment.sh
 mkdir -p "$out/elsewhere"
 PLATFORMS_OUT=$out/elsewhere PLATFORMS_RUST=$tools/debian-rust
-if [ "${ZTENSOR_QUICK-}" = 1 ]; then # what make test-platforms QUICK=1 has built
+if [ "${ZTENSOR_QUICK-}" = 1 ]; then # the output of make test-platforms QUICK=1
     PLATFORMS_OUT=$tools/platforms QUICK=1
 fi
 OUT=$PLATFORMS_OUT/$system
@@ -39,9 +40,11 @@ root=$out/elsewhere/$name
 rm -rf "$root"
 mkdir -p "$root/bin" "$root/lib"
 cp -a "$out/root/include" "$out/root/share" "$root"
-rm -f "$root/include/ztensor_remote.h" "$root/share/doc/ztensor/sbom-remote.cdx.json" # that library is not here
+# that library is not included
+rm -f "$root/include/ztensor_remote.h" "$root/share/doc/ztensor/sbom-remote.cdx.json"
 
-# On glibc the unwinder is the system's, as every C++ program has it; on musl, which may have none, zig's is inside.
+# On glibc the unwinder is the system's, like in C++ programs. On musl, which may not have one, zig's is
+# linked in.
 LINK='' runtime='' program=zt
 case $system in
 *-linux-gnu)
@@ -76,7 +79,8 @@ else
     cmake_for_windows . "$OUT/cmake" -DZTENSOR_BUILD_STATIC=OFF -DCMAKE_INSTALL_PREFIX="$root"
     cmake --install "$OUT/cmake"
 fi
-# After the library is taken: the one that the program is built with is compiled in the same place, and not optimised as a whole.
+# After the library was copied: building the program puts a library in the same place, without link-time
+# optimisation.
 cargo_for_target rustc --release --package ztensor-tools --bin zt
 cp "$built/$program" "$root/bin"
 "${PREFIX_}strip" "$root"/bin/*
@@ -97,7 +101,7 @@ case $system in
 *)
     file=$name.zip
     rm -f "$out/$file"
-    # The same bytes again: times and order are set.
+    # Reproducible bytes: times and order are fixed.
     find "$name" -exec touch -h -d "@$epoch" {} +
     find "$name" -type f | LC_ALL=C sort | TZ=UTC python3 -c '
 import sys, zipfile

@@ -1,5 +1,5 @@
-# Read by build.sh and deb.sh: where cargo builds, and no path of this machine in what it makes. With ZTENSOR_QUICK=1 what
-# the tests have built is taken as it is, paths and all, and a program without optimisation.
+# Sourced by build.sh and deb.sh. Sets cargo's folder, and keeps this machine's paths out of the output.
+# ZTENSOR_QUICK=1 uses what the tests have built, including paths, and a program without optimisation.
 cargo=${CARGO:-cargo}
 version=$(sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 home=${CARGO_HOME:-$HOME/.cargo}
@@ -19,8 +19,9 @@ install_into() {
         DESTDIR=${4-} cmake --install "$1" >>"$out/log" 2>&1 || { tail -n 30 "$out/log" >&2; exit 1; }
 }
 
-# libztensor_remote, linked against the libztensor in OUT/root/lib, in OUT/remote. Status 1 where the package goes without it: with
-# ZTENSOR_REMOTE=0, and where the tests, whose libraries are taken, have not built it. It is compiled from 130 crates.
+# Builds libztensor_remote, linked with the libztensor in OUT/root/lib, in OUT/remote. Returns 1 if the
+# package has to do without it: with ZTENSOR_REMOTE=0, or if the tests, whose libraries are used, have not
+# built it. It has 130 crates.
 stage_remote() {
     [ "${ZTENSOR_REMOTE-}" != 0 ] || return 1
     built=${CARGO_TARGET_DIR:-$here/target}/remote
@@ -36,14 +37,14 @@ stage_remote() {
     LIBRARY=libztensor_remote sh cmake/stage_libraries.sh "$built/release" "$out/remote" "$version" --strip-debug || exit 1
 }
 
-# A C compiler that links against glibc 2.28, whatever this machine has: zig's, of PyPI. Nothing where there is none.
+# A C compiler that links with glibc 2.28, independent of this machine: zig from PyPI. Empty if not available.
 old_glibc_compiler() {
     case $(uname -sm) in "Linux x86_64" | "Linux aarch64") ;; *) return ;; esac
     zig=$(CARGO_TARGET_DIR="$tools" sh tools/zig.sh 2>"$out/zig.log") || return 0
-    # The system's libgcc_s, as every C++ program has it: -lgcc_s would be an unwinder of zig's own inside.
+    # The system's libgcc_s, like in C++ programs: -lgcc_s would link zig's own unwinder in.
     cat >"$out/zig-cc" <<END
 #!/bin/sh
-# Links against glibc 2.28.
+# Links with glibc 2.28.
 export ZIG_LOCAL_CACHE_DIR='$out/zig-cache' ZIG_GLOBAL_CACHE_DIR='$out/zig-cache'
 for word; do
     shift
@@ -56,10 +57,10 @@ END
     echo "$out/zig-cc"
 }
 
-# What built OUT/root, where that is zig.
+# The compiler that built OUT/root, if it was zig.
 linked_by() { [ ! -x "$out/zig-cc" ] || echo "$out/zig-cc"; }
 
-# The licences of what zig links into a library: its own, and these files of it.
+# The licences of what zig links into a library: zig's own, and these of its files.
 zig_licences() {
     zig=$(CARGO_TARGET_DIR="$tools" sh tools/zig.sh)
     printf '\n==== zig %s, its runtime (MIT) ====\n\n' "$("$zig" version)"
@@ -70,7 +71,7 @@ zig_licences() {
     done
 }
 
-# The tools for wheels and documents, of PyPI, in OUT/python-tools.
+# Tools for wheels and documents from PyPI, in OUT/python-tools.
 python_tools() {
     cmp -s packaging/requirements.txt "$out/python-tools/requirements.txt" && return
     rm -rf "$out/python-tools"
@@ -79,7 +80,7 @@ python_tools() {
         cp packaging/requirements.txt "$out/python-tools"
 }
 
-# sbom PACKAGE...: what they are linked with, for $target; zig's runtime with it where $LINK is zig.
+# sbom PACKAGE...: lists what they are linked with, for $target; including zig's runtime if $LINK is zig.
 target=$(rustc -vV | sed -n 's/^host: //p')
 sbom() {
     zig=
@@ -88,14 +89,14 @@ sbom() {
         python3 packaging/sbom.py ${zig:+"--zig=$zig"} "$@"
 }
 
-# Nothing in this folder names one of this machine.
+# Checks that no file in this folder contains a path of this machine.
 no_paths_of_here() {
     [ "${ZTENSOR_QUICK-}" != 1 ] || return 0
-    ! grep -lrF -e "$home" -e "$here" "$1" || { echo "these name a folder of this machine" >&2; exit 1; }
+    ! grep -lrF -e "$home" -e "$here" "$1" || { echo "these files contain a path of this machine" >&2; exit 1; }
 }
 
 # The newest glibc that any of these needs. $cross: the prefix of the tools for another processor.
 glibc_of() { "${cross-}objdump" -T "$@" | sed -n 's/.*GLIBC_\([0-9.]*\).*/\1/p' | sort -uV | tail -n 1; }
 
-# The folder of the workspace that a package is of.
+# The folder of a package's workspace.
 workspace_of() { if [ "$1" = ztensor-remote ]; then echo remote; else echo .; fi; }

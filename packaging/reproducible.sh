@@ -1,5 +1,6 @@
 #!/bin/sh
-# Two builds of the last commit, in folders whose paths differ in length, make the same tarball:
+# Checks that two builds of the last commit, in folders with paths of different lengths, make the same
+# tarball:
 #     sh packaging/reproducible.sh OUT
 # ZTENSOR_REMOTE=0: without libztensor_remote.
 set -eu
@@ -11,7 +12,7 @@ cd "$(dirname "$0")/.."
 tools=${CARGO_TARGET_DIR:-$PWD/target}
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
-CARGO_TARGET_DIR="$tools" sh tools/zig.sh >/dev/null # which links both
+CARGO_TARGET_DIR="$tools" sh tools/zig.sh >/dev/null # both link with it
 rm -rf "$out/one" "$out/another-one"
 for folder in "$out/one" "$out/another-one/further-down"; do
     mkdir -p "$folder"

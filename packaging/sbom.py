@@ -1,9 +1,10 @@
-"""What packages of the workspace are linked with, as a CycloneDX 1.5 document: of cargo metadata on standard input.
+"""Lists what packages of the workspace are linked with, as a CycloneDX 1.5 document, from cargo metadata on
+standard input.
 
-    cargo metadata ... | python3 sbom.py [--zig=VERSION] PACKAGE...      the first is what the document is about
+    cargo metadata ... | python3 sbom.py [--zig=VERSION] PACKAGE...      the document describes the first
 
---zig: it was linked by zig, whose runtime is in it.
-No time and no random number is in it, so that the same source gives the same bytes.
+--zig: zig has linked it, so zig's runtime is in it. It contains no time and no random number, so the same
+source gives the same bytes.
 """
 
 import json
@@ -16,7 +17,7 @@ nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
 
 
 def linked(identity):
-    """The packages that one is linked with: no build scripts, no tests, no procedural macros."""
+    """The packages that a package is linked with, without build scripts, tests and procedural macros."""
     for dependency in nodes[identity]["deps"]:
         kinds = {kind["kind"] for kind in dependency["dep_kinds"]}
         targets = packages[dependency["pkg"]]["targets"]

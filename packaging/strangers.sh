@@ -1,8 +1,9 @@
 #!/bin/sh
-# A stranger has a tarball and a compiler of another system, and no Rust: a program of 20 lines is linked and opens a model.
-#     sh packaging/strangers.sh OUT      what of it is there: the tarballs of dist.sh and of elsewhere.sh, packages for arm64, wheels
-# Debian 11 (its compiler and C library, in a chroot), aarch64 (Debian's cross compiler, run by qemu), musl (Debian's, for both
-# processors), Windows (mingw-w64, run by wine).
+# Tests the packages like a user with a compiler of another system and without Rust: a program of 20 lines is
+# linked and opens a model.
+#     sh packaging/strangers.sh OUT      tests what is in OUT: tarballs of dist.sh and elsewhere.sh, packages for arm64, wheels
+# Debian 11 (its compiler and C library, in a chroot), aarch64 (Debian's cross compiler, with qemu), musl
+# (Debian's, for both processors), Windows (mingw-w64, with wine).
 # Ends with: strangers: N passed, M failed, K skipped.
 set -u
 
@@ -17,15 +18,16 @@ passed=0 failed=0 skipped=0
 check() { # NAME COMMAND...
     name=$1
     shift
-    (set -e; "$@") >"$out/strangers.log" 2>&1 # not in the condition: set -e would be ignored there
+    (set -e; "$@") >"$out/strangers.log" 2>&1 # not in the condition, where the shell ignores set -e
     case $? in
     0) passed=$((passed + 1)) && echo "ok $name" ;;
     3) skipped=$((skipped + 1)) && echo "strangers: skipped: $name: $(tail -n 1 "$out/strangers.log")" ;;
     *) failed=$((failed + 1)) && echo "FAILED $name" && tail -n 25 "$out/strangers.log" | sed 's/^/    /' ;;
     esac
 }
-there() { [ -f "$1" ] || { echo "there is no ${1##*/}"; exit 3; }; } # before anything is fetched or installed for it
-unpacked() { # FILE FOLDER: in FOLDER, without the folder that all of it is in
+# before anything is fetched or installed for it
+there() { [ -f "$1" ] || { echo "${1##*/} is missing"; exit 3; }; }
+unpacked() { # FILE FOLDER: unpacks to FOLDER, without the archive's top folder
     rm -rf "$2" "$2.all"
     mkdir -p "$2.all"
     case $1 in
@@ -36,7 +38,8 @@ unpacked() { # FILE FOLDER: in FOLDER, without the folder that all of it is in
     rmdir "$2.all"
     (cd "$2" && sha256sum --quiet -c SHA256SUMS)
 }
-# stranger_of SYSTEM: sets cc, a compiler for it, run, what starts its programs, and static, what a static library is linked with.
+# stranger_of SYSTEM: sets cc, a compiler for it; run, which starts its programs; and static, the libraries
+# for static linking.
 stranger_of() {
     cc=aarch64-linux-gnu-gcc run="qemu-aarch64 -L /usr/aarch64-linux-gnu" static="-lgcc_s -lpthread -ldl -lm"
     case $1 in
@@ -51,16 +54,18 @@ stranger_of() {
     case $1 in
     *-musl)
         sh tools/need.sh stranger-musl || exit 3
-        # Debian's unwinder asks glibc first, and where it gets no answer, as any C library is asked.
+        # Debian's unwinder calls this function of glibc. If it fails, it uses the functions of every C
+        # library.
         echo 'int _dl_find_object(void *where, void *found) { return (void)where, (void)found, -1; }' >"$out/find_object.c"
         static="-static $out/find_object.c -lgcc_eh"
         ;;
     esac
     [ "$1" = aarch64-linux-musl ] || return 0
-    # Debian's C library for that processor, and its cross compiler told of it as musl-gcc is of this one's.
+    # Debian's C library for that processor, and its cross compiler configured for it like musl-gcc.
     ARCHITECTURE=arm64 sh tools/debian_packages.sh bookworm "$target/musl-arm64" musl-dev || exit 3
     musl=$target/musl-arm64/root
-    ln -sf "$musl/lib/aarch64-linux-musl/libc.so" "$musl/usr/lib/aarch64-linux-musl" # /lib is /usr/lib where it is installed
+    # where it is installed, /lib is /usr/lib
+    ln -sf "$musl/lib/aarch64-linux-musl/libc.so" "$musl/usr/lib/aarch64-linux-musl"
     sed "s|/usr/|$musl/usr/|g; s|x86_64|aarch64|g" /usr/lib/x86_64-linux-musl/musl-gcc.specs >"$out/musl-gcc.specs"
     cc="$cc -specs=$out/musl-gcc.specs" run="qemu-aarch64 -L $musl"
 }
@@ -69,7 +74,7 @@ opened() { grep -qx '[1-9][0-9]* objects' "$out/stranger.txt" && grep -q ': [1-9
 debian_11() {
     tarball=$out/ztensor-$version-x86_64-linux-gnu.tar.xz
     there "$tarball"
-    [ "$(id -u)" = 0 ] || { echo "only root has a chroot"; exit 3; }
+    [ "$(id -u)" = 0 ] || { echo "only root can use chroot"; exit 3; }
     sh tools/debian_packages.sh bullseye "$target/debian11" gcc libc6-dev || exit 3
     root=$target/debian11/root
     unpacked "$tarball" "$root/opt/ztensor"
@@ -88,13 +93,13 @@ debian_11() {
 }
 check "Debian 11" debian_11
 
-program_works() { # PROGRAM: it says of the model what the one of this machine says
+program_works() { # PROGRAM: its output for the model equals this machine's
     [ "$($run "$1" --version | tr -d '\r')" = "zt $version" ]
     "$out/root/bin/zt" ls "$model" >"$out/zt.txt"
     $run "$1" ls "$model" | tr -d '\r' | diff "$out/zt.txt" -
     $run "$1" verify "$model"
 }
-noticed() { # FOLDER: the program's manual and completions, and the crates of it with their licences
+noticed() { # FOLDER: the program's manual and completions, and its crates with their licences
     for word in clap zstd-sys; do
         grep -q "^==== $word " "$1/doc/ztensor/THIRD-PARTY-LICENSES"
         grep -q "\"name\": \"$word\"" "$1/doc/ztensor/sbom.cdx.json"
@@ -110,7 +115,7 @@ linux() { # SYSTEM
     prefix=$out/stranger-$1
     unpacked "$tarball" "$prefix"
     case $1 in
-    *-gnu) # nothing newer than what is promised
+    *-gnu) # no symbol newer than promised
         aarch64-linux-gnu-objdump -T "$prefix/lib/libztensor.so" "$prefix/bin/zt" | sed -n 's/.*GLIBC_2[.]\([0-9]*\).*/\1/p' >"$out/glibc"
         awk '$1 > 28 { newer = 1 } END { exit !NR || newer }' "$out/glibc"
         for file in lib/libztensor.so bin/zt; do readelf -d "$prefix/$file" | grep -q 'NEEDED.*libgcc_s.so.1'; done
@@ -130,7 +135,7 @@ check "aarch64, by qemu" linux aarch64-linux-gnu
 check "aarch64 with musl, by qemu" linux aarch64-linux-musl
 check "musl" linux x86_64-linux-musl
 
-arm64_debs() { # unpacked beside Debian's own libraries of that processor
+arm64_debs() { # unpacked beside Debian's own libraries for that processor
     there "$out/deb-arm64/libztensor0_$version-1_arm64.deb"
     for package in libztensor1 libztensor-dev ztensor-tools; do
         [ "$(dpkg-deb --field "$out/deb-arm64/${package}_$version-1_arm64.deb" Architecture)" = arm64 ]
@@ -159,7 +164,8 @@ windows() {
     unpacked "$zip" "$out/stranger-windows"
     prefix=$out/stranger-windows
     $cc -o "$prefix/bin/stranger.exe" "$source" -I"$prefix/include" -L"$prefix/lib" -lztensor
-    $cc -shared -o "$prefix/bin/bcryptprimitives.dll" tests/platforms/bcryptprimitives.c -ladvapi32 # not in wine 8
+    # wine 8 does not have it
+    $cc -shared -o "$prefix/bin/bcryptprimitives.dll" tests/platforms/bcryptprimitives.c -ladvapi32
     $run "$prefix/bin/stranger.exe" "$model" | tr -d '\r' >"$out/stranger.txt"
     opened
     rm -rf "$out/stranger-cmake"
@@ -174,15 +180,15 @@ windows() {
 }
 check "Windows, by wine" windows
 
-wheels() { # for other systems: the library of the tarball, notices, and the tag, which auditwheel holds against what it needs
-    file=$(ls "$out/wheel-$1"/libztensor-*.whl 2>/dev/null) || { echo "there is no wheel for $1"; exit 3; }
+wheels() { # for other systems: the tarball's library, notices, and the tag, which auditwheel checks
+    file=$(ls "$out/wheel-$1"/libztensor-*.whl 2>/dev/null) || { echo "the wheel for $1 is missing"; exit 3; }
     unpacked=$out/stranger-wheel
     rm -rf "$unpacked"
     python3 -m zipfile -e "$file" "$unpacked"
     library=$unpacked/libztensor/libztensor.so.1
     tarballs=$out/elsewhere/ztensor-$version-$1/lib/libztensor.so.1
     case $1 in
-    *-musl) # but for the name that its C library has in wheels
+    *-musl) # except the name of the C library, which wheels spell differently
         readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -qx "libc.musl-${1%%-*}.so.1"
         readelf -x .text "$tarballs" >"$out/text"
         grep -q 0x "$out/text"
@@ -200,7 +206,7 @@ for one in aarch64-linux-gnu:manylinux_2_28_aarch64 aarch64-linux-musl:musllinux
     check "wheel, ${one#*:}" wheels "${one%:*}" "${one#*:}"
 done
 
-python_for_musl() { # which Debian has not
+python_for_musl() { # Debian does not have one
     sh tools/need.sh stranger-musl || exit 3
     python=$(sh tools/musl_python.sh "$target/musl-python") || exit 3
 }
@@ -209,8 +215,8 @@ python_for_aarch64() {
     ARCHITECTURE=arm64 sh tools/debian_packages.sh bookworm "$target/python-arm64" python3 || exit 3
     python="qemu-aarch64 -L $target/python-arm64/root $target/python-arm64/root/usr/bin/python3"
 }
-loaded() { # SYSTEM TAG FINDER: by a Python, set as $python by FINDER, which takes wheels of that tag
-    file=$(ls "$out/wheel-$1"/libztensor-*.whl 2>/dev/null) || { echo "there is no wheel for $1"; exit 3; }
+loaded() { # SYSTEM TAG FINDER: loads it in a Python that accepts wheels with that tag; FINDER sets $python
+    file=$(ls "$out/wheel-$1"/libztensor-*.whl 2>/dev/null) || { echo "the wheel for $1 is missing"; exit 3; }
     "$3"
     unpacked=$out/stranger-wheel
     rm -rf "$unpacked"

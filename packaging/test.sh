@@ -1,6 +1,6 @@
 #!/bin/sh
-# What is shipped without Rust, used as its users would: the tarball by CMake and pkg-config, the Debian packages installed
-# into a root of their own; neither with cargo in reach.
+# Uses the shipped files like a user without Rust: the tarball with CMake and pkg-config, and the Debian
+# packages installed into a separate root. cargo is not on the PATH.
 #     sh packaging/test.sh OUT
 # Ends with: packages: N passed, M failed.
 set -u
@@ -16,7 +16,7 @@ passed=0 failed=0 skipped=0
 check() { # NAME COMMAND...
     name=$1
     shift
-    (set -e; "$@") >"$out/test.log" 2>&1 # not in the condition: set -e would be ignored there
+    (set -e; "$@") >"$out/test.log" 2>&1 # not in the condition, where the shell ignores set -e
     if [ $? = 0 ]; then
         passed=$((passed + 1))
         echo "ok $name"
@@ -62,18 +62,18 @@ complete() {
     grep -q '==== zstd-sys' "$prefix/share/doc/ztensor/THIRD-PARTY-LICENSES" &&
         grep -q 'Meta Platforms' "$prefix/share/doc/ztensor/THIRD-PARTY-LICENSES"
 }
-check "all of it is there" complete
+check "complete" complete
 find_package() { # PREFIX BUILD
     rm -rf "$2"
     env PATH="$out/path" cmake -S "$consumers/find_package" -B "$2" "-DDATA=$data" "-DCMAKE_PREFIX_PATH=$1" &&
         env PATH="$out/path" cmake --build "$2" && (cd "$2" && env PATH="$out/path" ctest --output-on-failure --no-tests=error)
 }
 check "tarball, find_package without Rust" find_package "$prefix" "$out/consumer"
-old_glibc() { # nothing newer than what the tarball promises
+old_glibc() { # no symbol newer than the tarball promises
     ! objdump -T "$prefix/lib/"*.so "$prefix/bin/zt" | grep -o 'GLIBC_2[.0-9]*' | sort -Vu | sed 's/GLIBC_//' |
         awk -F. '$2 > 28' | grep . && readelf -d "$prefix/lib/libztensor.so" | grep -q 'libgcc_s.so.1'
 }
-zigs_runtime() { # what zig links into a library is listed and has its licence
+zigs_runtime() { # zig's runtime is listed and has its licence
     doc=$prefix/share/doc/ztensor
     grep -q '^==== zig .* (MIT) ====' "$doc/THIRD-PARTY-LICENSES" && grep -q 'Zig contributors' "$doc/THIRD-PARTY-LICENSES" &&
         grep -q '"purl": "pkg:pypi/ziglang@' "$doc/sbom.cdx.json"
@@ -87,7 +87,7 @@ fi
 runs() { "$prefix/bin/zt" verify "$data/v1.2/py-1.2.3-digests.zt" && "$prefix/bin/zt" ls "$data/v0.1/py-0.1.4-all-dtypes.zt"; }
 check "tarball, zt" runs
 
-# libztensor_remote, where it was built (make -C remote build).
+# libztensor_remote, if it was built (make -C remote build).
 remote=no
 if [ -e "$prefix/lib/libztensor_remote.so" ]; then
     remote=yes
@@ -97,7 +97,7 @@ if [ -e "$prefix/lib/libztensor_remote.so" ]; then
     for _ in 1 2 3 4 5 6 7 8 9 10; do [ -s "$out/port" ] || sleep 0.3; done
     url=http://127.0.0.1:$(cat "$out/port")/py-1.2.3-digests.zt
 fi
-only_ours() { # FILE: it exports its own functions, and says by which libraries it is loaded
+only_ours() { # FILE: it exports only its own functions, and lists the libraries that it needs
     [ "$(objdump -T "$1" | grep -v '[*]UND[*]' | sed -n 's/.*ZTENSOR_REMOTE_1[.]0 *\(zt_.*\)/\1/p' | sort | tr '\n' ' ')" = \
         "zt_remote_open zt_remote_source " ]
     if objdump -T "$1" | grep -v '[*]UND[*]' | grep -E ' (DF|DO) ' | grep -v 'ZTENSOR_REMOTE_1[.]0'; then return 1; fi
@@ -118,7 +118,7 @@ if [ $remote = yes ]; then
     check "tarball, remote, zt" by_url
 else
     skipped=$((skipped + 3))
-    echo "packages: skipped: libztensor_remote, which make -C remote builds"
+    echo "packages: skipped: libztensor_remote; make -C remote builds it"
 fi
 
 if command -v abidw >/dev/null; then
@@ -140,7 +140,7 @@ assert all({edge["ref"], *edge["dependsOn"]} <= known for edge in sbom["dependen
 ' "$@"
 }
 check "SBOM" sbom "$prefix/share/doc/ztensor/sbom.cdx.json" clap cbindgen ztensor-c
-schema() { # FILE...: what CycloneDX publishes as its JSON schema
+schema() { # FILE...: validates with CycloneDX's JSON schema
     PYTHONPATH=$out/python-tools python3 -c '
 import sys
 from cyclonedx.schema import SchemaVersion
@@ -173,7 +173,7 @@ case $? in
 *) check wheel sh -c 'cat "$1" && false' sh "$out/wheel.log" ;;
 esac
 
-crate() { # what crates.io would get compiles, alone; it is small
+crate() { # the crate for crates.io compiles alone and is small
     (cd "$here/.." && "${CARGO:-cargo}" package --quiet --locked --offline --allow-dirty --no-verify --package ztensor-c)
     packed=${CARGO_TARGET_DIR:-$here/../target}/package/ztensor-c-$version.crate
     rm -rf "$out/ztensor-c-$version"
@@ -232,12 +232,12 @@ check "Debian, zt" "$root/usr/bin/zt" verify "$data/v1.2/py-1.2.3-digests.zt"
 check "Debian, SBOM of the library" sbom "$root/usr/share/doc/libztensor1/sbom.cdx.json" zstd-sys clap ztensor-c
 check "Debian, SBOM of the program" sbom "$root/usr/share/doc/ztensor-tools/sbom.cdx.json" clap cbindgen ztensor-tools
 if command -v lintian >/dev/null; then
-    # What a policy of the distribution asks of its own packages: a bug number, a maintainer.
+    # Rules for a distribution's own packages: a bug number, a maintainer.
     check lintian lintian --fail-on error --no-cfg --allow-root --suppress-tags initial-upload-closes-no-bugs,no-manual-page \
         "$out"/deb/*.deb
 fi
 
-release() { # everything is there, sums and notes agree; what disagrees about the version is named
+release() { # all files exist, sums and notes agree, and a wrong version is reported
     sh "$here/release.sh" --dry-run "$out"
     (cd "$out/release" && sha256sum --quiet -c SHA256SUMS && [ "$(ls *.crate *.deb *.whl *.tar.xz | wc -l)" = $((debs + 4)) ] && grep -q zTensor notes.md &&
         ! grep -q '^## ' notes.md)

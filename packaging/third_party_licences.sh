@@ -1,8 +1,8 @@
 #!/bin/sh
-# Prints the licences of everything that packages of the workspace are linked with: the crates' own files, libzstd's with
-# them. Reads what cargo has fetched; no network.
+# Prints the licences of everything that packages of the workspace are linked with: the crates' own files,
+# including libzstd's. Reads what cargo has downloaded, without network.
 #     sh packaging/third_party_licences.sh PACKAGE... >THIRD-PARTY-LICENSES
-# TARGET: of which platform, as Rust calls it; otherwise this machine's.
+# TARGET: the platform, as a Rust target; by default this machine's.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -24,9 +24,9 @@ done | grep . | grep -v ' (/' | sed 's/ (\*)//' | sort -u >"$work/crates"
 echo "libztensor is MIT OR Apache-2.0. It is built from these works, under these licences."
 while IFS='|' read -r crate licence; do
     name=${crate% v*} version=${crate##* v}
-    # Where the crate was unpacked: the folder of its manifest.
+    # The folder where the crate was unpacked: the folder of its manifest.
     folder=$(tr ',' '\n' <"$work/metadata" | sed -n "s|.*\"manifest_path\":\"\(.*/$name-$version\)/Cargo.toml\".*|\1|p" | head -n 1)
-    [ -d "$folder" ] || { echo "third_party_licences.sh: where is $name $version?" >&2; exit 1; }
+    [ -d "$folder" ] || { echo "third_party_licences.sh: the source of $name $version is missing" >&2; exit 1; }
     printf '\n==== %s %s (%s) ====\n' "$name" "$version" "$licence"
     found=no
     for file in "$folder"/LICEN[SC]E* "$folder"/COPYING* "$folder"/UNLICENSE* "$folder"/zstd/LICENSE "$folder"/NOTICE*; do
@@ -36,7 +36,7 @@ while IFS='|' read -r crate licence; do
         printf '\n'
         cat "$file"
     done
-    [ $found = yes ] || printf '\n(the crate carries no text of its own)\n'
+    [ $found = yes ] || printf '\n(the crate contains no licence text)\n'
 done <"$work/crates"
 printf '\n==== ggml (MIT): the tables in src/convert/blocks/grids.rs ====\n\n'
 cat LICENSE-ggml-MIT

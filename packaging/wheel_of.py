@@ -1,6 +1,7 @@
-"""auditwheel for wheels of other systems than this machine's: python3 wheel_of.py SYSTEM repair|show ...      SYSTEM: aarch64-linux-musl
+"""auditwheel for wheels of other systems: python3 wheel_of.py SYSTEM repair
+show ...      SYSTEM: aarch64-linux-musl
 
-It knows their tags and checks against them, but offers on its command line only those of the machine that it finds itself on.
+auditwheel knows their tags and checks them, but its command line only offers those of the current machine.
 """
 
 import sys

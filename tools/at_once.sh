@@ -1,5 +1,6 @@
 #!/bin/sh
-# Two commands at once, which keep one processor busy each; what the second prints comes after the first:
+# Runs two commands at once, which use one processor each. Prints the second one's output after the first
+# one's:
 #     sh tools/at_once.sh COMMAND COMMAND
 # Exit status 1 if either failed.
 set -u

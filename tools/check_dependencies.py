@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Holds the crates that the shipped library is built from against docs/dependencies.md: the same ones, each with its
-licence and a reason; none twice, none from elsewhere than the registry, none with a licence that is not listed here.
-Needs no network."""
+"""Compares the crates of the shipped library with docs/dependencies.md: the same crates, each with its
+licence and a reason. No crate may occur twice, come from outside the registry, or have a licence that is not
+listed here. Needs no network."""
 import pathlib
 import re
 import subprocess
 import sys
 
-# Of libztensor_remote, whose TLS is BoringSSL's in ring.
+# For libztensor_remote. Its TLS uses the BoringSSL code in ring.
 ALLOWED_REMOTE = {"ISC"}
 ALLOWED = {"MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "Zlib", "Unlicense", "Unicode-3.0"}
 root = pathlib.Path(__file__).resolve().parent.parent
 
 
 def crates(edges):
-    """Name to (version, licence) of what the library needs over these edges."""
+    """Maps names to (version, licence) for what the library needs over these edges."""
     command = ["cargo", "tree", "--package", "ztensor-c", "--edges", edges, "--prefix", "none", "--locked"]
     command += ["--target", "x86_64-unknown-linux-gnu", "--no-dedupe", "--format", "{p}|{l}"]
     lines = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout.split("\n")
@@ -30,7 +30,7 @@ for crate, licence in sorted(linked | building):
     if not set(re.split(r"[ ()]+", licence)) & ALLOWED:
         errors.append(f"{crate} has the licence {licence}")
 names = [crate.split()[0] for crate, _ in linked | building]
-errors += [f"{name} is there in two versions" for name in sorted({n for n in names if names.count(n) > 1})]
+errors += [f"{name} occurs in two versions" for name in sorted({n for n in names if names.count(n) > 1})]
 
 text = (root / "docs/dependencies.md").read_text()
 for kind, there in (("linked", linked), ("for building", building)):
@@ -40,11 +40,11 @@ for kind, there in (("linked", linked), ("for building", building)):
     found = {crate.split()[0]: licence for crate, licence in there}
     for name in sorted(found.keys() | listed.keys()):
         if name not in listed:
-            errors.append(f"{name} ({found[name]}) is {kind}, but docs/dependencies.md does not say why")
+            errors.append(f"{name} ({found[name]}) is {kind}, but docs/dependencies.md does not give the reason")
         elif name not in found:
-            errors.append(f"{name} is listed as {kind}, but is not there")
+            errors.append(f"{name} is listed as {kind}, but the library does not use it")
         elif listed[name][0] != found[name] or len(listed[name][1]) < 10:
-            errors.append(f"{name}: its licence is {found[name]}, and it needs a reason")
+            errors.append(f"{name}: its licence is {found[name]}, but it has no reason")
 
 command = ["cargo", "tree", "--edges", "normal,build", "--prefix", "none", "--locked", "--no-dedupe", "--target"]
 command += ["x86_64-unknown-linux-gnu", "--format", "{p}|{l}"]

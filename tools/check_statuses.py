@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the C tests with every status of every call noted, and holds what was seen against what the header names.
+"""Runs the C tests, records every status of every call, and compares them with the header's documentation.
 
     tools/check_statuses.py LIBRARIES OUTPUT     LIBRARIES: folder with libztensor.so; OUTPUT: a folder to build in
 
-A function's doc names a status itself, or says "as zt_other", "what zt_other" or "statuses: as zt_other". What the top of the
-header says of all functions is not asked for: an argument, memory, what a function of the caller returned, a shard. CC is
-honoured; ONLY="open view" runs only those programs, and then functions that were not seen are no failure."""
+A function's doc names a status itself, or says "as zt_other", "what zt_other" or "statuses: as zt_other".
+Statuses that the header's prologue documents for all functions are not required: invalid arguments, memory,
+failures of the caller's functions, shards. CC is used. ONLY="open view" runs only those programs; then
+functions that were not called are not a failure."""
 import os
 import re
 import subprocess
@@ -13,7 +14,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OF_ALL = {"ZT_OK", "ZT_ERROR_INVALID_ARGUMENT", "ZT_ERROR_OUT_OF_MEMORY"}
-# "The first failure": whatever a read can be.
+# "The first failure": every failure of a read.
 OF_A_READ = {"zt_load_finish": "zt_read_batch"}
 
 RECORDER = r"""
@@ -34,7 +35,7 @@ __attribute__((constructor)) static void begin(void)
         abort();
     seen = (volatile unsigned char *)map;
 }
-static int is_of_all(zt_status status) /* what the top of the header says of every function */
+static int is_of_all(zt_status status) /* documented in the prologue for every function */
 {
     const char *text = zt_last_error();
     return strstr(text, "the caller's zt_") || strstr(text, "shard \"") || (status == ZT_ERROR_CANCELLED && strstr(text, "stopped"));
@@ -96,7 +97,7 @@ def wrappers(parameters):
 
 
 def run(libraries, output, parameters):
-    """What was seen, for each function; None if a program failed."""
+    """The statuses of each function; None if a program failed."""
     os.makedirs(os.path.join(output, "tmp"), exist_ok=True)
     recorder, table = os.path.join(output, "statuses.c"), os.path.join(output, "seen")
     with open(recorder, "w", encoding="utf-8") as file:
@@ -105,7 +106,7 @@ def run(libraries, output, parameters):
         file.write(bytes(32 * len(parameters)))
     environment = dict(os.environ, ZT_SEEN=table, ZT_TEST_DATA=os.path.join(ROOT, "tests/data"),
                        ZT_TEST_TMP=os.path.join(output, "tmp"), LD_LIBRARY_PATH=output)
-    environment.setdefault("ZT_FAULT_STEP", "47")  # faults are tested elsewhere; most are ZT_ERROR_OUT_OF_MEMORY
+    environment.setdefault("ZT_FAULT_STEP", "47")  # other tests cover faults; most are ZT_ERROR_OUT_OF_MEMORY
     for name in ("libztensor.so", "libztensor.so.1"):
         link = os.path.join(output, name)
         if os.path.lexists(link):
@@ -148,9 +149,9 @@ def main():
     for function, statuses in found.items():
         unsaid = {names[status] for status in statuses} - OF_ALL - named(docs, function)
         if unsaid:
-            print(f"{function} returned what its doc does not name: {', '.join(sorted(unsaid))}", file=sys.stderr)
+            print(f"{function} returned statuses that its doc does not name: {', '.join(sorted(unsaid))}", file=sys.stderr)
         if "ONLY" not in os.environ and 0 not in statuses and function != "zt_open_handle":
-            print(f"{function} was not seen to return ZT_OK", file=sys.stderr)
+            print(f"{function} never returned ZT_OK", file=sys.stderr)
             wrong += 1
         wrong += len(unsaid)
     print(f"statuses: {len(found)} functions, {sum(map(len, found.values()))} statuses seen, {wrong} wrong")

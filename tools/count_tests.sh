@@ -1,7 +1,8 @@
 #!/bin/sh
-# Sums up the closing lines of test runs in log files: cargo test's, ctest's and our own (NAME: N passed, M failed).
+# Sums up the last lines of test runs in log files: those of cargo test, ctest and our scripts (NAME: N
+# passed, M failed).
 #     sh tools/count_tests.sh LOG...
-# Prints "N passed, M failed, K skipped". Exit status 1 if a test failed, or if there is no closing line.
+# Prints "N passed, M failed, K skipped". Exit status 1 if a test failed, or if a last line is missing.
 [ $# -ge 1 ] || { echo "usage: count_tests.sh LOG..." >&2; exit 2; }
 awk '
     /^test result: / { # test result: ok. 12 passed; 0 failed; 1 ignored; ...
@@ -24,7 +25,7 @@ awk '
         failed += word[3]
         if (5 in word) {
             skipped += word[5]
-            delete said[name] # they are among those
+            delete said[name] # already counted
         }
     }
     /^[a-z_]+: skipped: / {

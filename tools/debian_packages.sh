@@ -1,9 +1,10 @@
 #!/bin/sh
-# Unpacks packages of a release of Debian with all that they depend on, as if nothing were there, installing nothing:
+# Unpacks packages of a Debian release with all their dependencies, without installing them:
 #     sh tools/debian_packages.sh SUITE FOLDER PACKAGE...      in FOLDER/root
-# ARCHITECTURE: of which processor, otherwise amd64. WITHOUT="libc6 ...": these are not unpacked. SOURCE=1: only the sources of
-# these packages, without Debian's changes. Fetches only with ZT_INSTALL=1 or CI=true. What is there is not fetched again.
-# Exit status 3: they cannot be had; one line on standard error says why.
+# ARCHITECTURE: the processor, by default amd64. WITHOUT="libc6 ...": packages that are not unpacked.
+# SOURCE=1: only the sources of these packages, without Debian's changes. Downloads only with ZT_INSTALL=1 or
+# CI=true. Existing files are not downloaded again. Exit status 3: not available; one line on standard error
+# gives the reason.
 set -eu
 
 [ $# -ge 3 ] || { echo "usage: debian_packages.sh SUITE FOLDER PACKAGE..." >&2; exit 2; }
@@ -15,19 +16,19 @@ architecture=${ARCHITECTURE:-amd64}
 wanted="$suite $architecture $*"
 [ "$(cat "$folder/done" 2>/dev/null)" != "$wanted" ] || exit 0
 
-lacking() { echo "packages of Debian's $suite cannot be had: $1" >&2; exit 3; }
+lacking() { echo "packages of Debian's $suite are not available: $1" >&2; exit 3; }
 case ${ZT_INSTALL-unset}-${CI-} in
 1-* | unset-true) ;;
-*) lacking "ZT_INSTALL=1 allows fetching them" ;;
+*) lacking "set ZT_INSTALL=1 to download them" ;;
 esac
-[ "$(uname -m)" = x86_64 ] || lacking "looked for on x86-64 alone"
-for tool in apt-get dpkg; do command -v $tool >/dev/null || lacking "$tool is not here"; done
+[ "$(uname -m)" = x86_64 ] || lacking "only supported on x86-64"
+for tool in apt-get dpkg; do command -v $tool >/dev/null || lacking "$tool not found"; done
 rm -rf "$folder/root" "$folder/apt" "$folder/done"
 mkdir -p "$folder/root" "$folder/apt/lists/partial" "$folder/apt/archives/partial"
-# Lists of our own, as if nothing were installed. Where the packages come from is the machine's setting.
+# Separate lists, as if nothing were installed. The machine's settings give the mirror.
 find_site() { apt-get indextargets --format '$(ORIGIN) $(SITE)' | sed -n 's/^Debian //p' | grep -v security | head -n 1; }
 site=$(find_site)
-[ -n "$site" ] || { apt-get -qq update >/dev/null 2>&1 && site=$(find_site) && [ -n "$site" ]; } || lacking "this machine names no mirror"
+[ -n "$site" ] || { apt-get -qq update >/dev/null 2>&1 && site=$(find_site) && [ -n "$site" ]; } || lacking "this machine has no mirror configured"
 kind=deb
 [ "${SOURCE-}" != 1 ] || kind=deb-src
 echo "$kind [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $site $suite main" >"$folder/apt/sources.list"

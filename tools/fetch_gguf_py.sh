@@ -1,7 +1,7 @@
 #!/bin/sh
-# Fetches gguf-py, the Python package of ggml, and NumPy, a peer of the benchmarks:
+# Installs gguf-py, ggml's Python package, and NumPy, a peer of the benchmarks:
 #     sh tools/fetch_gguf_py.sh FOLDER      leaves the packages there
-# Where they cannot be had, one line says why, and the benchmark leaves its rows out.
+# If that fails, one line gives the reason, and the benchmark leaves its rows out.
 set -eu
 
 folder=${1:?usage: fetch_gguf_py.sh FOLDER}
@@ -10,5 +10,5 @@ version=0.19.0
 mkdir -p "$folder"
 if ! "${PYTHON:-python3}" -m pip install --quiet --disable-pip-version-check --target "$folder" "gguf==$version" numpy \
     >"$folder/pip.log" 2>&1; then
-    echo "bench: gguf-py is left out: pip cannot fetch gguf $version ($folder/pip.log)" >&2
+    echo "bench: gguf-py is left out: pip cannot download gguf $version ($folder/pip.log)" >&2
 fi

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Fetches Run:ai's streamer of models, a peer of the benchmarks, of which they call the C library:
-#     sh tools/fetch_runai.sh FOLDER      leaves libstreamer.so there, and libstreamers3.so, which it loads for S3
-# Where it cannot be had, one line says why, and the benchmark leaves its rows out.
+# Downloads Run:ai's model streamer, a peer of the benchmarks, which call its C library:
+#     sh tools/fetch_runai.sh FOLDER      writes libstreamer.so, and libstreamers3.so, which it loads for S3
+# If that fails, one line gives the reason, and the benchmark leaves its rows out.
 set -eu
 
 folder=${1:?usage: fetch_runai.sh FOLDER}

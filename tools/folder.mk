@@ -1,4 +1,5 @@
-# What the Makefiles of folders share. They use the target folder, the version and the libraries of the Makefile above.
+# Common part of the Makefiles in folders. They use the target folder, the version and the libraries of the
+# Makefile above.
 CARGO ?= cargo
 PREFIX ?= /usr/local
 DESTDIR ?=

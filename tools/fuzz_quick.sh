@@ -1,6 +1,7 @@
 #!/bin/sh
-# Every fuzz target for a fixed number of inputs: the committed seeds and those of tests/data, then mutations of them from
-# a fixed seed, within 512 MiB and a time limit for each input. Needs no cargo-fuzz and no nightly compiler:
+# Runs every fuzz target on a fixed number of inputs: the committed seeds and those of tests/data, then
+# mutations of them from a fixed seed, with 512 MiB and a time limit for each input. Needs neither cargo-fuzz
+# nor a nightly compiler:
 #     sh tools/fuzz_quick.sh BUILD [RUNS]
 # Ends with one line: fuzz: N passed, M failed.
 set -eu
@@ -11,8 +12,8 @@ build=$(cd "$1" && pwd)
 runs=${2:-3000}
 cd "$(dirname "$0")/../fuzz"
 target=$(rustc -vV | sed -n 's/^host: //p')
-# What cargo-fuzz passes, but for the sanitizer: coverage for libFuzzer, and every check of arithmetic and of debugging.
-# Optimized little: so few runs are over before a better compiler is.
+# The flags of cargo-fuzz without the sanitizer: coverage for libFuzzer, and checks for arithmetic and
+# debugging. Low optimisation, because a better compilation takes longer than these runs.
 coverage='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=16'
 RUSTFLAGS="--cfg fuzzing -Cdebug-assertions -Coverflow-checks $(echo $coverage)" CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \

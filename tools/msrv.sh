@@ -1,23 +1,24 @@
 #!/bin/sh
-# Checks that the libraries and zt compile with the minimum Rust version that Cargo.toml states, and that README.md states it:
+# Checks that the libraries and zt compile with the minimum Rust version in Cargo.toml, and that README.md
+# names it:
 #     sh tools/msrv.sh
-# Takes that toolchain from rustup where it is installed, else Debian's packages of it (tools/debian_rust.sh). Where it cannot
-# be had, this is skipped, and said so. Tests may need a newer version.
+# Uses that toolchain from rustup if installed, otherwise Debian's packages (tools/debian_rust.sh). If neither
+# is available, it is skipped with a message. Tests may need a newer version.
 set -eu
 cd "$(dirname "$0")/.."
 
 msrv=$(sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 target=${CARGO_TARGET_DIR:-$PWD/target}
-[ -n "$msrv" ] || { echo "msrv: Cargo.toml states no rust-version" >&2; exit 1; }
-grep -qwF "$msrv" README.md || { echo "msrv: README.md does not state Rust $msrv, as Cargo.toml does" >&2; exit 1; }
+[ -n "$msrv" ] || { echo "msrv: Cargo.toml has no rust-version" >&2; exit 1; }
+grep -qwF "$msrv" README.md || { echo "msrv: README.md does not name Rust $msrv, the rust-version of Cargo.toml" >&2; exit 1; }
 
-# The workspace, and the library of remote/, which has one of its own, where its crates can be had.
+# The workspace, and the separate one of remote/ if its crates are available.
 check() {
     CARGO_TARGET_DIR=$target/msrv "$@" check --workspace --lib --bins --locked
     if cargo fetch --quiet --locked --manifest-path remote/Cargo.toml 2>/dev/null; then
         ZT_LIB_DIR=$target/lib CARGO_TARGET_DIR=$target/msrv/remote "$@" check --manifest-path remote/Cargo.toml --locked
     else
-        echo "msrv: skipped: remote/, whose crates cannot be had" >&2
+        echo "msrv: skipped: remote/: its crates are not available" >&2
     fi
 }
 
@@ -28,10 +29,10 @@ fi
 status=0
 sh tools/debian_rust.sh "$target/debian-rust" || status=$?
 if [ $status = 3 ]; then
-    echo "msrv: skipped: Rust $msrv cannot be had here; clippy's incompatible_msrv sees only part"
+    echo "msrv: skipped: Rust $msrv is not available here; clippy's incompatible_msrv checks only part"
     exit
 fi
 [ $status = 0 ] || exit $status
 "$target/debian-rust/rustc" --version | grep -q "^rustc $msrv" ||
-    { echo "msrv: Cargo.toml states $msrv, tools/debian_rust.sh knows another version" >&2; exit 1; }
+    { echo "msrv: Cargo.toml has $msrv, but tools/debian_rust.sh has a different version" >&2; exit 1; }
 RUSTC=$target/debian-rust/rustc check cargo

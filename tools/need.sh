@@ -1,9 +1,10 @@
 #!/bin/sh
-# Makes sure that the tools are there that a part of make needs, and installs packages where they are missing:
-#     sh tools/need.sh NAME              of tools/needs.txt
-#     sh tools/need.sh --plan NAME...    only says, in one line, what will be installed for these, and why
+# Checks for the tools that a part of make needs, and installs packages for missing ones:
+#     sh tools/need.sh NAME              a name in tools/needs.txt
+#     sh tools/need.sh --plan NAME...    only prints, in one line, what will be installed for these, and why
 # Installs only with ZT_INSTALL=1 or CI=true, and only as root.
-# Exit status 3: something is missing and was not installed; one line on standard error says what. The caller skips its part.
+# Exit status 3: something is missing and was not installed; one line on standard error says what. The caller
+# then skips its part.
 set -eu
 
 usage() { echo "usage: need.sh NAME | need.sh --plan NAME..." >&2; exit 2; }
@@ -15,16 +16,16 @@ table=$(dirname "$0")/needs.txt
 
 have() {
     case $1 in
-    torch) /usr/bin/python3 -c 'import torch' ;; # Debian's, for the CPU alone
+    torch) /usr/bin/python3 -c 'import torch' ;; # Debian's, only for the CPU
     pip) "${PYTHON:-python3}" -m pip --version ;;
-    valgrind) valgrind -q true ;; # without libc6-dbg it is there but cannot start
+    valgrind) valgrind -q true ;; # without libc6-dbg it exists but cannot start
     libzstd) printf '#include <zstd.h>\nint main(void) { return !ZSTD_versionNumber(); }\n' |
         cc -x c -o /dev/null - -lzstd ;;
     *) command -v "$1" ;;
     esac >/dev/null 2>&1
 }
 
-# cross_compiler TOOL: Debian's packages of s390x-linux-gnu-gcc and the like, and of the C library to link with.
+# cross_compiler TOOL: Debian's packages for s390x-linux-gnu-gcc and similar, and for the C library.
 cross_compiler() {
     triple=${1%-g??}
     case $triple in
@@ -65,7 +66,7 @@ look_up() {
     purpose=${row#*: }
 }
 
-# compare: sets missing and packages, of tools.
+# compare: sets missing and packages from tools.
 compare() {
     missing='' packages=''
     for tool in $tools; do
@@ -73,7 +74,7 @@ compare() {
     done
 }
 
-# Why nothing can be installed, or empty.
+# The reason why nothing can be installed, or empty.
 obstacle=''
 case ${ZT_INSTALL-unset}-${CI-} in
 1-* | unset-true) ;;
@@ -82,7 +83,7 @@ esac
 if [ -n "$obstacle" ]; then
     :
 elif ! command -v apt-get >/dev/null; then
-    obstacle='there is no apt-get here'
+    obstacle='apt-get not found'
 elif [ "$(id -u)" != 0 ]; then
     obstacle='only root can'
 fi
@@ -125,7 +126,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 echo "need: installing$packages with apt-get, for $purpose"
 if ! install_packages >"$log" 2>&1; then
-    # A machine that is new has no list of packages yet.
+    # A new machine does not have a list of packages yet.
     apt-get -qq -o DPkg::Lock::Timeout=300 update </dev/null >>"$log" 2>&1 || true
     install_packages >>"$log" 2>&1 || {
         echo "need:$missing missing (for $purpose): $(grep -E '^E:' "$log" | tail -n 1)" >&2

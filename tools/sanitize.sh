@@ -1,11 +1,11 @@
 #!/bin/sh
-# The C tests against a library built with sanitizers, the program with the same ones:
+# Runs the C tests with a library built with sanitizers, and programs built with the same ones:
 #     sh tools/sanitize.sh BUILD address [PROGRAM...]    AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
 #     sh tools/sanitize.sh BUILD thread [PROGRAM...]     ThreadSanitizer
 #     sh tools/sanitize.sh BUILD rust                    the Rust tests under AddressSanitizer: minutes
-# BUILD: a folder of its own. PROGRAM: of c_tests/programs.txt; all by default, for `thread` those that use threads.
-# Works with a stable compiler, which knows the flag but asks to be told that it may be used; zstd, inside the library,
-# is instrumented, too. There is one runtime in the process, as the library is linked statically.
+# BUILD: a separate folder. PROGRAM: a name in c_tests/programs.txt; by default all, for `thread` those that
+# use threads. Works with a stable compiler, with RUSTC_BOOTSTRAP for the flag. zstd inside the library is
+# instrumented, too. There is one runtime in the process, because the library is linked statically.
 set -eu
 
 [ $# -ge 2 ] || { echo "usage: sanitize.sh BUILD address|thread|rust [PROGRAM...]" >&2; exit 2; }
@@ -16,8 +16,8 @@ target=$(rustc -vV | sed -n 's/^host: //p')
 unix=$(echo "$target" | tr - _)
 case $sanitizer in
 rust)
-    # Left out: a limit of the address space, of which the sanitizer takes terabytes, and programs that C links.
-    # What a panic carries is left as it is, since it may panic once more when it is dropped (src/capi/guard.rs).
+    # Left out: limits of the address space, because the sanitizer uses terabytes; and programs that C links.
+    # A panic's payload is leaked deliberately, because dropping it could panic again (src/capi/guard.rs).
     cd "$root"
     mkdir -p "$build"
     echo 'leak:std::panicking::panic_handler' >"$build/leaks-meant"
@@ -29,7 +29,7 @@ rust)
     exit
     ;;
 address)
-    # Faults are injected into the C library's own functions, which the sanitizer replaces.
+    # Faults are injected into functions of the C library, which the sanitizer replaces.
     programs=${*:-$(grep -v '^fault_' "$root/c_tests/programs.txt")}
     # gcc 12 marks a constant table of zstd_opt.c as out of scope.
     c_flags=-fno-sanitize-address-use-after-scope
@@ -40,25 +40,25 @@ address)
 thread)
     programs=${*:-threads cache cache_threads load load_ends load_files batch batch_strategy verify writer_stream write_batch open_source callbacks}
     flags=-fsanitize=thread
-    # The standard library is there without it: what our lock tells of the order of its turns (src/lock.rs) stands
-    # for what std does.
+    # The standard library is not instrumented. Our lock tells the sanitizer about its order (src/lock.rs) in
+    # place of std.
     allow="-Cunsafe-allow-abi-mismatch=sanitizer --cfg ztensor_tsan"
-    # gcc's runtime knows the functions of its own compiler only; Rust's knows those of both.
+    # gcc's runtime only knows the functions of gcc; Rust's runtime knows those of both.
     runtime=$(ls "$(rustc --print target-libdir)"/librustc*_rt.tsan.a)
     link="-no-pie -Wl,--whole-archive $runtime -Wl,--no-whole-archive -rdynamic"
     export TSAN_OPTIONS=halt_on_error=1
     ;;
-*) echo "sanitize.sh: no sanitizer is called $sanitizer" >&2; exit 2 ;;
+*) echo "sanitize.sh: unknown sanitizer $sanitizer" >&2; exit 2 ;;
 esac
 cd "$root"
 mkdir -p "$build"
 build=$(cd "$build" && pwd)
-# zstd's own shifts and pointer arithmetic are its authors' matter: of it only what reads and writes memory is watched.
+# zstd's own shifts and pointer arithmetic are not checked: only its memory accesses are.
 env "CFLAGS_$unix=-fsanitize=$sanitizer -g ${c_flags-}" RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=$sanitizer ${allow-}" CARGO_PROFILE_DEV_OPT_LEVEL=1 \
     CARGO_PROFILE_DEV_DEBUG=line-tables-only CARGO_TARGET_DIR="$build" \
     cargo rustc --quiet --locked --lib --package ztensor-c --target "$target" --crate-type staticlib
 
-# check NAME PROGRAM...: runs them; what is printed goes to a file.
+# check NAME PROGRAM...: runs them, with output to a file.
 check() {
     name=$1
     shift
@@ -68,8 +68,8 @@ check() {
         sh c_tests/run.sh "$build/$target/debug" "$build/c_tests-$name" >"$build/$name.log" 2>&1
 }
 
-# Every other program in a second process: with AddressSanitizer they take longer than those with ThreadSanitizer, which
-# run beside them.
+# Every second program runs in a second process: with AddressSanitizer they take longer than with
+# ThreadSanitizer, which runs at the same time.
 one='' other=''
 for program in $programs; do
     one="$one $program"

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Runs every part of the tests, two at a time, whatever becomes of the others, and sums up:
-#     sh tools/test_all.sh LOG_DIR [CHECK...]      CHECK: lint and the like, which count no tests; the first before all tests
-# Each part is a target of the Makefile, or FOLDER/TARGET of the one in that folder. Its output is kept in LOG_DIR/TARGET.log
-# and printed at its end. A part that runs longer than ZT_PART_LIMIT seconds (1,500) is stopped and has failed. Exit status 1 if
-# any part failed.
+# Runs all parts of the tests, two at a time, continues after failures, and prints a summary:
+#     sh tools/test_all.sh LOG_DIR [CHECK...]      CHECK: targets without test counts, such as lint; the first runs before all tests
+# Each part is a target of the Makefile, or FOLDER/TARGET for the one in that folder. Its output is in
+# LOG_DIR/TARGET.log and is printed at its end. A part that runs longer than ZT_PART_LIMIT seconds (1,500) is
+# stopped and fails. Exit status 1 if any part failed.
 set -u
 
 [ $# -ge 1 ] || { echo "usage: test_all.sh LOG_DIR [CHECK...]" >&2; exit 2; }
@@ -14,18 +14,19 @@ mkdir -p "$1"
 logs=$(cd "$1" && pwd)
 shift
 
-# Said once, before anything is installed; then installed before parts run side by side, each of which asks for its own.
+# Printed once before anything is installed. Installs before parts run in parallel, because each would install
+# its own.
 needs="interop man c++ valgrind cmake consumers pkg-config zstd packages lintian abi python torch go zig ggml model fuzz sanitizers platform-i686 platform-s390x"
 # shellcheck disable=SC2086 # a list of words
 sh tools/need.sh --plan $needs
 for need in $needs; do sh tools/need.sh "$need" || true; done
 
-# Parts with the longest time first, but for libs, whose libraries the others use.
+# The longest parts first, except libs, because others use its libraries.
 parts="libs ${1-} test-rust test-platforms"
 [ $# = 0 ] || shift
 parts="$parts $* test-sanitizers fuzz-quick test-valgrind packaging/test test-c test-cmake test-models
 bindings/python examples/ggml test-examples bindings/go bindings/julia bindings/zig test-dependencies"
-export QUICK=1 # of test-platforms: i686 and s390x
+export QUICK=1 # test-platforms: only i686 and s390x
 start=$(date +%s)
 # shellcheck disable=SC2086 # a list of words
 printf '%s\n' $parts | xargs -P 2 -I PART sh tools/test_part.sh "$logs" PART
@@ -37,7 +38,7 @@ for part in $parts; do
     result=$logs/$(echo "$part" | tr / -).result
     [ -s "$result" ] || echo "$part: FAILED, did not end" >"$result"
     cat "$result"
-    # Also where the disk was too full for a result.
+    # Also if the disk was too full to write a result.
     { [ -s "$result" ] && ! grep -q FAILED "$result"; } || failed="$failed $part"
 done
 total=$(sh tools/count_tests.sh "$logs"/*.log) || failed="$failed count"

@@ -1,13 +1,14 @@
 #!/bin/sh
-# Runs one target for tools/test_all.sh, of the Makefile or, as FOLDER/TARGET, of the one in that folder:
+# Runs one target for tools/test_all.sh, from the Makefile or, as FOLDER/TARGET, from the one in that folder:
 #     sh tools/test_part.sh LOG_DIR TARGET
-# LOG_DIR/TARGET.log has what it printed, TARGET.result a line for the summary, with FAILED if it failed. A slash becomes -.
+# LOG_DIR/TARGET.log has its output, and TARGET.result a line for the summary, with FAILED if it failed. A
+# slash becomes -.
 set -u
 
 logs=$1 part=$2
 name=$(echo "$part" | tr / -) folder=.
 case $part in */*) folder=${part%/*} ;; esac
-# All but these use what libs makes, which is the first that begins.
+# All other parts use the output of libs, which starts first.
 waited=0
 case $part in
 libs | lint | test-rust) ;;
@@ -17,14 +18,14 @@ start=$(date +%s)
 echo "-- $part begins"
 limit=
 ! command -v timeout >/dev/null || limit="timeout -k 30 ${ZT_PART_LIMIT:-1500}"
-# In a process group of its own where there is a limit, which a signal to this script has to reach.
+# With a limit, timeout starts a process group, so this script must forward signals to it.
 $limit "${MAKE:-make}" --no-print-directory -C "$folder" "${part##*/}" </dev/null >"$logs/$name.log" 2>&1 &
 trap 'kill $!; exit 130' HUP INT TERM
 wait $!
 status=$?
 trap - HUP INT TERM
 seconds=$(($(date +%s) - start))
-# What it took of the processors, which says more than the clock where others use them, too.
+# Its processor time, which is more meaningful than wall time on a busy machine.
 times >"$logs/$name.times"
 processor=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int($1 * 60 + $2 + $3 * 60 + $4 + 0.5) }' "$logs/$name.times")
 case $part in
@@ -38,7 +39,7 @@ case $status in
 esac
 echo "$part: $counted in $seconds s, $processor s of processor time$verdict" >"$logs/$name.result"
 
-# What two parts print must not mingle.
+# The output of two parts must not mix.
 exec 9>"$logs/printing"
 ! command -v flock >/dev/null || flock 9
 echo "== $part ($seconds s)$verdict"

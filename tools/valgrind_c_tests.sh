@@ -1,7 +1,8 @@
 #!/bin/sh
-# Each of the C tests under valgrind, as many at a time as there are processors, since it is slow:
+# Runs each C test under valgrind, one per processor at a time, because it is slow:
 #     sh tools/valgrind_c_tests.sh LIBRARIES OUTPUT
-# C99 only: as C++ the same calls reach the library. With -O1, since most of the time goes into the tests' own loops.
+# C99 only, because C++ makes the same calls. With -O1, because most of the time goes into the tests' own
+# loops.
 # Ends with one line: valgrind: N passed, M failed.
 set -u
 
@@ -9,7 +10,7 @@ set -u
 tests=$(cd "$(dirname "$0")/../c_tests" && pwd)
 rm -rf "$2"
 mkdir -p "$2"
-# Where memory fails is where valgrind stands in for the C library.
+# Tests that make allocations fail replace the same functions as valgrind.
 grep -vx 'fault_memory\|fault_cold' "$tests/programs.txt" >"$2/programs"
 
 xargs -P "$(nproc)" -I PROGRAM sh -c '

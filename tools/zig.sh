@@ -1,7 +1,8 @@
 #!/bin/sh
-# Prints where zig is, a C compiler for many platforms: $ZIG, or PyPI's, fetched once into the folder of what is built.
+# Prints the path of zig, a C compiler for many platforms: $ZIG, or PyPI's, downloaded once into the build
+# folder.
 #     sh tools/zig.sh
-# Exit status 3: it cannot be had; one line on standard error says why.
+# Exit status 3: not available; one line on standard error gives the reason.
 set -eu
 release=0.14.1
 
@@ -13,6 +14,6 @@ if [ "$("$zig" version 2>/dev/null)" != $release ]; then
     mkdir -p "$folder"
     "${PYTHON:-python3}" -m pip install --quiet --disable-pip-version-check --no-input --no-compile --no-deps --retries 1 \
         --only-binary :all: --target "$folder" "ziglang==$release" >"$folder.log" 2>&1 ||
-        { echo "zig $release cannot be had: $(grep -E '^ERROR' "$folder.log" | tail -n 1)" >&2; exit 3; }
+        { echo "zig $release is not available: $(grep -E '^ERROR' "$folder.log" | tail -n 1)" >&2; exit 3; }
 fi
 echo "$zig"

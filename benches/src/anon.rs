@@ -2,7 +2,7 @@
 
 pub const PAGE: usize = 4096;
 
-/// Anonymous page-aligned memory, touched once so that no later write faults.
+/// Anonymous page-aligned memory, touched once so that later writes do not fault.
 pub struct Anon {
     ptr: *mut u8,
     len: usize,

@@ -64,9 +64,9 @@ pub const WORKLOADS: [(&str, &str); 18] = [
 pub enum Command {
     Help,
     Run(Run),
-    /// Prints the tables of a run.
+    /// Prints the tables of a saved run.
     Markdown(PathBuf),
-    /// In a process of its own: what a reader holds after opening (w1).
+    /// Runs in a child process: prints the memory of a reader after opening (w1).
     MemoryProbe {
         reader: String,
         dir: PathBuf,
@@ -77,7 +77,7 @@ pub enum Command {
 pub struct Run {
     pub cfg: Cfg,
     pub json: Option<PathBuf>,
-    /// Their numbers; empty: all.
+    /// The numbers of the selected workloads; empty: all.
     pub workloads: Vec<String>,
     pub use_balloon: bool,
     /// See `clock`.
@@ -88,7 +88,7 @@ pub struct Run {
 fn number(option: &str, text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(n) if n > 0 => Ok(n),
-        _ => Err(format!("{option} takes a number from 1 on, not \"{text}\"")),
+        _ => Err(format!("{option} needs a number of at least 1, not \"{text}\"")),
     }
 }
 
@@ -99,7 +99,7 @@ pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, String> 
     let mut run =
         Run { cfg, json: None, workloads: Vec::new(), use_balloon: false, by_processors: false, only: None };
     while let Some(arg) = args.next() {
-        let mut value = || args.next().ok_or_else(|| format!("{arg} takes a value"));
+        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
         match arg.as_str() {
             "--help" | "-h" => return Ok(Command::Help),
             "--dir" => run.cfg.dir = value()?.into(),
@@ -117,7 +117,7 @@ pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, String> 
             }
             other => match WORKLOADS.iter().find(|(number, name)| other == *number || other == *name) {
                 Some((number, _)) => run.workloads.push((*number).to_owned()),
-                None => return Err(format!("unknown argument \"{other}\"; --help lists what there is")),
+                None => return Err(format!("unknown argument \"{other}\"; --help lists the arguments")),
             },
         }
     }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_argument_is_one_line() {
+    fn invalid_arguments_are_an_error_of_one_line() {
         for args in
             [&["--fast"][..], &["w19"], &["w0"], &["--dir"], &["--reps", "many"], &["--reps", "0"], &["x"]]
         {

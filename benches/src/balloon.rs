@@ -1,19 +1,17 @@
-//! Holds this machine's free memory between timed sections (`--hold`).
+//! Keeps this machine's free memory touched between timed sections (`--hold`).
 //!
-//! On a virtual machine with a memory balloon that reports free pages, memory
-//! that lay free for some seconds goes back to the host, and its next use costs
-//! a host fault: 0.5 GB/s was seen instead of 20. Page-cache writes and fresh
-//! allocations then measure the host. With this, all free memory is touched once
-//! and held; `borrow` frees as much as a timed section needs just before it and
-//! takes it back after, so that what it gets is backed. Without `--hold` these
-//! functions only run what they are given.
+//! On a virtual machine with a memory balloon that reports free pages, memory that was free for some seconds
+//! returns to the host. Its next use costs a host fault: 0.5 GB/s instead of 20. Page-cache writes and fresh
+//! allocations then measure the host. With `--hold`, all free memory is touched once and kept. `borrow` frees
+//! as much as a timed section needs just before it, and takes it back afterwards. Without `--hold` these
+//! functions only call their argument.
 
 use crate::anon::Anon;
 use std::fs::{read_to_string, write};
 use std::sync::Mutex;
 
 const CHUNK: usize = 64 << 20;
-/// Memory always left free for everything else on the machine.
+/// Memory that is always left free for other programs.
 const SLACK: usize = 512 << 20;
 
 static POOL: Mutex<Option<Vec<Anon>>> = Mutex::new(None);
@@ -29,20 +27,20 @@ fn mem_free() -> usize {
     kib.unwrap_or(0) * 1024
 }
 
-/// Starts holding; takes as long as touching all free memory takes.
+/// Starts to keep memory; takes as long as touching all free memory.
 pub fn start() {
     *pool() = Some(Vec::new());
     refill();
 }
 
-/// Frees held memory until `bytes` (and the slack) are free.
+/// Frees kept memory until `bytes` (and the slack) are free.
 pub fn make_free(bytes: usize) {
     if let Some(pool) = pool().as_mut() {
         while mem_free() < bytes + SLACK && pool.pop().is_some() {}
     }
 }
 
-/// Takes back what is free beyond the slack.
+/// Takes memory beyond the slack again.
 pub fn refill() {
     if let Some(pool) = pool().as_mut() {
         while mem_free() > SLACK + CHUNK {
@@ -51,8 +49,8 @@ pub fn refill() {
     }
 }
 
-/// Runs `timed` with `bytes` of ready memory free. `cleanup` gives back what it
-/// left in memory (its page cache, say) before that memory is held again.
+/// Runs `timed` with `bytes` of free memory that the machine already has. `cleanup` frees what it left in
+/// memory (its page cache, for example) before that memory is kept again.
 pub fn borrow<T>(bytes: usize, timed: impl FnOnce() -> T, cleanup: impl FnOnce()) -> T {
     make_free(bytes);
     let r = timed();
@@ -61,8 +59,8 @@ pub fn borrow<T>(bytes: usize, timed: impl FnOnce() -> T, cleanup: impl FnOnce()
     r
 }
 
-/// While it lives, the kernel lets gigabytes of dirty page cache wait. Held memory
-/// is not counted when it derives its limits, which would throttle writes early.
+/// While it exists, the kernel accepts gigabytes of dirty page cache. Its limits do not count kept memory, so
+/// it would throttle writes early.
 pub struct DirtyLimits(Vec<(String, String)>);
 
 impl DirtyLimits {
@@ -74,7 +72,7 @@ impl DirtyLimits {
                 ("dirty_background_bytes", "dirty_background_ratio", 4),
             ] {
                 let path = |k: &str| format!("/proc/sys/vm/{k}");
-                // Where the limit is a ratio, bytes reads 0 and the ratio is restored.
+                // If the limit is a ratio, bytes reads 0, and the ratio is restored.
                 let keep = [bytes, ratio].map(|k| (path(k), read_to_string(path(k)).unwrap_or_default()));
                 if write(path(bytes), (gib << 30).to_string()).is_ok() {
                     old.extend(keep.into_iter().filter(|(_, v)| v.trim() != "0"));

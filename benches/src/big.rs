@@ -1,4 +1,4 @@
-//! The Llama-shaped model in every container, shared by W2, W3 and W4.
+//! The Llama-shaped model in every container, used by W2, W3 and W4.
 
 use crate::data::{gauss_buf, llama_specs, total, Spec};
 use crate::harness::Role;
@@ -16,7 +16,7 @@ pub struct Big {
     pub zt: PathBuf,
     pub st: PathBuf,
     pub gguf: PathBuf,
-    /// The index of the same model in safetensors files of about the same size.
+    /// The index of the model in safetensors files of about equal size.
     pub index: PathBuf,
     pub shards: Vec<PathBuf>,
 }
@@ -49,7 +49,7 @@ impl Big {
         [&self.zt, &self.st, &self.gguf].into_iter().chain(&self.shards).collect()
     }
 
-    /// Of which shard each tensor is a part.
+    /// The shard of each tensor.
     fn shard_of(&self, spec: &Spec) -> usize {
         spec.at * SHARDS / self.len
     }
@@ -73,7 +73,7 @@ impl Big {
         }
     }
 
-    /// Writes the files that are not there yet.
+    /// Writes the missing files.
     pub fn prepare(&self, data: &[u8]) {
         let (s, d) = (&self.specs, &data[..self.len]);
         crate::balloon::make_free(4 * self.len); // page cache of the files
@@ -95,7 +95,7 @@ impl Big {
         }
     }
 
-    /// Writes the files of the loads that are not there yet: one, and its shards.
+    /// Writes the missing files for the loads: one file, and its shards.
     pub fn prepare_for_loads(&self, data: &[u8]) {
         crate::balloon::make_free(2 * self.len);
         if !self.zt.exists() {
@@ -118,18 +118,18 @@ impl Big {
     }
 }
 
-/// Where a loader puts the model.
+/// The destination of a loader.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Dest {
-    /// Straight into the caller's buffer, tensor by tensor.
+    /// Directly into the caller's buffer, tensor by tensor.
     Caller,
-    /// Through a block of the whole model's size, then into the caller's buffer.
+    /// Into a block for the complete model, then into the caller's buffer.
     BlockThenCaller,
-    /// Into its own memory only.
+    /// Only into its own memory.
     Own,
 }
 
-/// A way of loading the whole model, by peer.
+/// A way to load the complete model, for each peer.
 pub struct Loader<'a> {
     pub role: Role,
     pub name: &'static str,
@@ -139,7 +139,7 @@ pub struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// Allocates memory for the whole model by itself.
+    /// Allocates memory for the complete model itself.
     pub fn owns(&self) -> bool {
         self.into != Dest::Caller
     }
@@ -231,7 +231,8 @@ pub fn loaders<'a>(b: &'a Big) -> Vec<Loader<'a>> {
     v
 }
 
-/// The whole model, of a file or an index, by one zt_read_batch, opening and closing included; says which way it took.
+/// Opens a file or an index, reads the complete model with one zt_read_batch, and closes it. Returns the way
+/// of reading.
 pub fn batch(b: &Big, file: &Path, dst: &mut [u8], threads: u32, direct: i32) {
     let f = zt::Zt::open_model(file);
     let r = f.whole(&b.specs, &b.cnames, Shared::new(dst));
@@ -240,7 +241,7 @@ pub fn batch(b: &Big, file: &Path, dst: &mut [u8], threads: u32, direct: i32) {
     *WHY.lock().unwrap() = s.why();
 }
 
-/// What the last batch said of the way that it took.
+/// The last batch's way of reading.
 pub static WHY: Mutex<String> = Mutex::new(String::new());
 
 fn read_each(b: &Big, dst: &mut [u8]) {
@@ -250,7 +251,7 @@ fn read_each(b: &Big, dst: &mut [u8]) {
     }
 }
 
-/// A mapped file's raw components are borrowed, so only ZT_MODE_READ fills memory of the library's own.
+/// Raw components of a mapped file are borrowed, so only ZT_MODE_READ fills memory of the library.
 fn load_each(b: &Big, mode: i32) {
     let f = zt::Zt::open_with(&b.zt, mode, 0);
     let load = |n| {
@@ -264,11 +265,11 @@ fn load_each(b: &Big, mode: i32) {
     }
 }
 
-/// Runs every loader once and compares what reached the caller's buffer.
+/// Runs every loader once, and checks the bytes in the caller's buffer.
 pub fn check(b: &Big, data: &[u8], dst: &mut [u8]) {
     for l in loaders(b) {
         dst[..b.len].fill(0);
         (l.load)(dst);
-        assert!(l.into == Dest::Own || dst[..b.len] == data[..b.len], "{} loaded other bytes", l.name);
+        assert!(l.into == Dest::Own || dst[..b.len] == data[..b.len], "{} loaded wrong bytes", l.name);
     }
 }

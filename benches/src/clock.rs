@@ -1,11 +1,11 @@
-//! What times are taken by: the wall, or (`--cpu`) the processors, for a machine that others use, too.
+//! The clock for times: wall time or, with `--cpu`, processor time, for machines that other programs use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 static PROCESSORS: AtomicBool = AtomicBool::new(false);
 
-/// From now on, times are those that processors spent on this process and on its children that ended.
+/// From now on, times are processor times of this process and of its finished children.
 pub fn by_processors() {
     PROCESSORS.store(true, Ordering::Relaxed);
 }
@@ -14,7 +14,7 @@ pub fn is_by_processors() -> bool {
     PROCESSORS.load(Ordering::Relaxed)
 }
 
-/// A moment of either clock.
+/// A time on either clock.
 #[derive(Clone, Copy)]
 pub enum Moment {
     Wall(Instant),

@@ -5,7 +5,7 @@ use serde_json::{json, Value};
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum Role {
-    /// What the hardware and kernel allow: ratios are taken against these.
+    /// Limits of the hardware and kernel; ratios are computed against them.
     Limit,
     /// libztensor, through its C interface.
     Libztensor,
@@ -26,19 +26,19 @@ impl Role {
     }
 }
 
-/// How a time in seconds is also shown as a rate.
+/// How a time in seconds is also printed as a rate.
 #[derive(Clone, Copy)]
 pub enum Unit {
-    /// Bytes moved: shown in GB/s (10^9).
+    /// Bytes moved: printed in GB/s (10^9).
     Bytes(f64),
-    /// Items handled: shown in ns per item.
+    /// Items processed: printed in ns per item.
     Items(f64),
 }
 
 pub struct Metric {
     pub name: &'static str,
     pub unit: Unit,
-    /// The case whose time, in the same round, is the denominator of ratios.
+    /// The case whose time in the same round is the denominator of ratios.
     pub limit: &'static str,
 }
 
@@ -47,8 +47,8 @@ pub type Sample = Vec<Option<f64>>;
 pub struct Case<'a> {
     pub name: String,
     pub role: Role,
-    /// One time in seconds per metric of the group; None where the case has no such metric. A case that cannot be
-    /// measured ends by `outcome::not_measured`, one that finds a wrong result by a panic.
+    /// One time in seconds for each metric of the group; None if the case does not have the metric. A case
+    /// that cannot be measured calls `outcome::not_measured`. A wrong result panics.
     pub run: Box<dyn FnMut() -> Sample + 'a>,
 }
 
@@ -56,7 +56,7 @@ pub fn case<'a>(role: Role, name: impl Into<String>, run: impl FnMut() -> Sample
     Case { name: name.into(), role, run: Box::new(run) }
 }
 
-/// A case with one metric: the closure returns the seconds it took.
+/// A case with one metric: the closure returns the time in seconds.
 pub fn timed<'a>(role: Role, name: impl Into<String>, mut run: impl FnMut() -> f64 + 'a) -> Case<'a> {
     case(role, name, move || vec![Some(run())])
 }
@@ -66,7 +66,7 @@ pub struct Group<'a> {
     pub title: String,
     pub metrics: Vec<Metric>,
     pub cases: Vec<Case<'a>>,
-    /// Facts that belong beside the table (sizes, ratios, checks).
+    /// Facts beside the table (sizes, ratios, checks).
     pub notes: Vec<String>,
 }
 
@@ -90,16 +90,16 @@ fn span(v: &[f64]) -> (f64, f64) {
     v.iter().fold((f64::MAX, 0.0), |(lo, hi), &x| (lo.min(x), f64::max(hi, x)))
 }
 
-/// Compares the rows of this group that have a target with it.
+/// Compares the rows of this group with their targets.
 fn verdicts(g: &Group<'_>, samples: &[Vec<Sample>], missing: &[Option<String>]) {
     for t in crate::targets::TARGETS.iter().filter(|t| t.group == g.id) {
         let at = |name: &str| g.cases.iter().position(|c| c.name.starts_with(name));
         let m = g.metrics.iter().position(|m| m.name == t.metric);
-        let Some(m) = m else { continue }; // of another group of this name
+        let Some(m) = m else { continue }; // of another group with this name
         let (Some(a), Some(b)) = (at(t.case), at(t.against)) else {
             if ONLY.get().is_none() {
                 crate::outcome::count_failure();
-                crate::targets::judge_ratio(t, Err("failed: the group has no such rows"));
+                crate::targets::judge_ratio(t, Err("failed: the group does not have these rows"));
             }
             continue;
         };
@@ -128,11 +128,11 @@ fn verdicts(g: &Group<'_>, samples: &[Vec<Sample>], missing: &[Option<String>]) 
     }
 }
 
-/// Set to keep only the cases whose name contains it (and the denominators).
+/// If set, runs only the cases with this in their names (and the denominators).
 pub static ONLY: std::sync::OnceLock<String> = std::sync::OnceLock::new();
 
-/// Runs every case once per round, in another order each round, so that drift of
-/// the machine and what the previous case left behind fall on all cases equally.
+/// Runs every case once in each round, in a different order each time. So drift of the machine and effects of
+/// the previous case are spread over all cases.
 pub fn run_group(mut g: Group<'_>, reps: usize, warmup: usize) -> Value {
     let only = ONLY.get().map_or("", |s| s);
     g.cases.retain(|c| c.name.contains(only) || c.role == Role::Limit);
@@ -153,7 +153,7 @@ pub fn run_group(mut g: Group<'_>, reps: usize, warmup: usize) -> Value {
             match s {
                 Ok(s) if round >= warmup => samples[i].push(s),
                 Ok(_) => {}
-                // Fewer rounds than the others have would not compare with them.
+                // A case with fewer rounds than the others would not be comparable.
                 Err(why) => {
                     samples[i].clear();
                     missing[i] = Some(why);
@@ -234,9 +234,9 @@ pub fn run_group(mut g: Group<'_>, reps: usize, warmup: usize) -> Value {
 mod tests {
     use super::*;
 
-    /// A case that refuses in its second round, a limit, and a case that goes on.
+    /// A case that refuses in its second round, a limit, and a normal case.
     #[test]
-    fn a_case_that_cannot_be_measured_is_a_row_that_says_why() {
+    fn a_case_that_cannot_be_measured_prints_the_reason() {
         let _one = crate::outcome::ONE_AT_A_TIME.lock();
         crate::outcome::keep_reasons();
         let (mut first, mut second) = (0, 0);

@@ -1,5 +1,5 @@
-//! Measures libztensor, through its C interface, beside its peers and the limits of the machine; docs/benchmarks.md
-//! says how to read it.
+//! Measures libztensor, through its C interface, beside its peers and the limits of the machine.
+//! docs/benchmarks.md describes how to read the results.
 
 mod anon;
 mod args;
@@ -26,10 +26,10 @@ pub struct Cfg {
     reps: Option<usize>,
     /// Smaller files and fewer rounds.
     pub quick: bool,
-    /// Llama layers in the big file: 22 is 2.05 GiB.
+    /// Llama layers in the big file: 22 layers are 2.05 GiB.
     pub layers: usize,
     pub mib: usize,
-    /// Where the plot of W11 goes.
+    /// The path for the plot of W11.
     pub svg: Option<PathBuf>,
 }
 
@@ -39,7 +39,7 @@ impl Cfg {
     }
 }
 
-/// The files of a run go with it, also when it panics.
+/// Removes the files of a run, also if it panics.
 struct Cleanup(PathBuf);
 
 impl Drop for Cleanup {
@@ -48,7 +48,7 @@ impl Drop for Cleanup {
     }
 }
 
-/// Its number (see args::WORKLOADS), and what it does.
+/// Its number (see args::WORKLOADS) and its function.
 type Workload = (&'static str, fn(&Cfg) -> Vec<Value>);
 
 const TABLE: [Workload; 21] = [
@@ -104,20 +104,20 @@ fn ended(outcome: Result<(), String>) -> ExitCode {
     }
 }
 
-/// Empties the folder, of what a workload that did not come to its end left.
+/// Empties the folder after a workload that did not finish.
 fn fresh(dir: &Path) -> Result<(), String> {
     let _ = std::fs::remove_dir_all(dir);
     std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))
 }
 
-/// The error is what ends a run: a folder or file that cannot be written.
+/// An error ends the run: a folder or file that cannot be written.
 fn measure(mut run: Run) -> Result<(), String> {
     outcome::keep_reasons();
     let cfg = &mut run.cfg;
-    cfg.dir.push("ztensor-bench-data"); // a folder of its own: it is removed at the end
+    cfg.dir.push("ztensor-bench-data"); // a separate folder, because it is removed at the end
     fresh(&cfg.dir)?;
     let _cleanup = Cleanup(cfg.dir.clone());
-    // Known now, not after an hour.
+    // Checked at the start, not after an hour.
     for file in [&run.json, &cfg.svg].into_iter().flatten() {
         std::fs::write(file, "").map_err(|e| format!("{}: {e}", file.display()))?;
     }
@@ -131,12 +131,12 @@ fn measure(mut run: Run) -> Result<(), String> {
     let cores = std::thread::available_parallelism().map_or(0, |n| n.get());
     println!("libztensor {}; cpu: {model}, {cores} cores; flags: {}", zt::version(), flags.join(" "));
     if cfg!(not(ggml)) {
-        println!("ggml: left out: its source could not be fetched");
+        println!("ggml: left out: its source could not be downloaded");
     }
     let started = std::time::Instant::now();
     if run.use_balloon {
         let (t, ()) = harness::secs(balloon::start);
-        println!("held the free memory in {t:.0} s");
+        println!("touched and kept the free memory in {t:.0} s");
     }
     let mut all = Vec::new();
     for (number, workload) in TABLE {

@@ -1,5 +1,5 @@
-//! docs/results.md, from what a run wrote with `--json`: rows that have something to reach, and those of groups where
-//! none has.
+//! Writes docs/results.md from the output of a run with `--json`: rows with targets, and rows of groups
+//! without targets.
 
 use serde_json::Value;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn page(run: &Value) -> String {
         let has_target = |row: &&Value| targets.iter().any(|t| is_about(t, group, row));
         let none_has = !own().any(|row| has_target(&row));
         for row in own().filter(|row| none_has || has_target(row)) {
-            // Beside the first row of a metric: who else there is.
+            // Other participants are beside the first row of a metric.
             let metric = text(row, "metric");
             let others = if metric == last { String::new() } else { others(results, metric) };
             last = metric;
@@ -96,7 +96,7 @@ fn time(row: &Value) -> String {
     format!("{} ({} to {}){rate}", of("median_s"), of("min_s"), of("max_s"))
 }
 
-/// Over the denominator of the table, and over that of each target.
+/// Ratios to the table's denominator, and to each target's.
 fn ratio(group: &Value, row: &Value, targets: &[Value]) -> String {
     let judged: Vec<String> = targets
         .iter()
@@ -115,7 +115,7 @@ fn ratio(group: &Value, row: &Value, targets: &[Value]) -> String {
     }
 }
 
-/// Whether a target is about that row of a group: the first whose name begins as it says.
+/// Whether a target is for that row of a group: the first row with the prefix.
 fn is_about(target: &Value, group: &Value, row: &Value) -> bool {
     let begins = |r: &&Value| text(r, "case").starts_with(text(target, "case"));
     target["group"] == group["id"]
@@ -139,7 +139,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_row_has_its_time_its_target_and_who_else_there_is() {
+    fn a_row_has_its_time_its_target_and_the_other_participants() {
         let row = |case: &str, role: &str, s: f64| {
             json!({
                 "metric": "open", "case": case, "role": role, "median_s": s, "min_s": s, "max_s": 2.0 * s,

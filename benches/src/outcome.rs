@@ -1,24 +1,26 @@
-//! What could not be measured: a row, a group or a workload that says why, while the rest of the run goes on.
+//! Rows, groups and workloads that could not be measured. Each prints the reason, and the rest of the run
+//! continues.
 
 use serde_json::{json, Value};
 use std::panic::{catch_unwind, panic_any, set_hook, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 
-/// The first reason since it was last taken: threads that `std::thread::scope` joins lose theirs.
+/// The first reason since the last take. It is global, because threads that `std::thread::scope` joins lose
+/// theirs.
 static REASON: Mutex<Option<String>> = Mutex::new(None);
-/// Checks that failed, files that could not be written: what the exit status says.
+/// Failed checks and files that could not be written, for the exit status.
 static FAILURES: AtomicUsize = AtomicUsize::new(0);
 
-/// What `not_measured` unwinds with.
+/// The panic value of `not_measured`.
 struct Refused;
 
 fn reason() -> std::sync::MutexGuard<'static, Option<String>> {
     REASON.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Ends the row, group or workload that runs: this machine does not grant what it needs. Nothing is wrong with the
-/// library; a check that fails panics instead.
+/// Ends the current row, group or workload, because this machine cannot run it. It is not an error of the
+/// library; a failed check panics instead.
 pub fn not_measured(why: impl Into<String>) -> ! {
     reason().get_or_insert(why.into());
     panic_any(Refused)
@@ -32,7 +34,7 @@ pub fn failures() -> usize {
     FAILURES.load(Ordering::Relaxed)
 }
 
-/// Keeps what panics say for `attempt`, which prints it with the row.
+/// Records panic messages for `attempt`, which prints them with the row.
 pub fn keep_reasons() {
     set_hook(Box::new(|info| {
         if info.payload().is::<Refused>() {
@@ -40,7 +42,8 @@ pub fn keep_reasons() {
         }
         let said = info.payload();
         let text = said.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| said.downcast_ref::<&str>().copied()).unwrap_or("a panic without words");
+        let text =
+            text.or_else(|| said.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message");
         let place = info.location().map_or(String::new(), |l| format!(" ({}:{})", l.file(), l.line()));
         let line = format!("failed: {}{place}", text.lines().map(str::trim).collect::<Vec<_>>().join(" "));
         let mut first = reason();
@@ -51,7 +54,7 @@ pub fn keep_reasons() {
     }));
 }
 
-/// Runs it; the error says in one line why it did not come to its end.
+/// Runs it. The error is the reason for not finishing, in one line.
 pub fn attempt<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     *reason() = None;
     catch_unwind(AssertUnwindSafe(f)).map_err(|_| {
@@ -63,19 +66,19 @@ pub fn attempt<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// A group of rows, or what stands for it where its files could not be prepared or its check fails.
+/// A group of rows, or its replacement if its files could not be prepared or its check fails.
 pub fn group(id: &str, f: impl FnOnce() -> Value) -> Value {
     attempt(f).unwrap_or_else(|why| stand_in(id, &why))
 }
 
-/// Prints and gives what stands for a group, or a whole workload, that was not measured.
+/// Prints and returns the replacement of a group or a workload that was not measured.
 pub fn stand_in(id: &str, why: &str) -> Value {
     println!("\n## {id}: not measured: {why}");
     crate::targets::not_measured(id, why);
     json!({"id": id, "not_measured": why, "results": []})
 }
 
-/// What stands here is of the whole process, so the tests of it take turns.
+/// This state is global, so its tests run one at a time.
 #[cfg(test)]
 pub static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -84,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_no_failure_and_a_panic_is_one_also_in_a_thread() {
+    fn only_a_panic_is_a_failure_also_in_a_thread() {
         let _one = ONE_AT_A_TIME.lock();
         keep_reasons();
         let failed = failures();
@@ -100,7 +103,7 @@ mod tests {
         assert!(why.starts_with("failed: ") && why.contains("other bytes") && !why.contains('\n'), "{why}");
         assert_eq!(failures(), failed + 1);
         assert_eq!(attempt(|| 7), Ok(7));
-        let stands_for_it = group("W0/none", || not_measured("no such file system"));
-        assert_eq!(stands_for_it["not_measured"], "no such file system");
+        let stands_for_it = group("W0/none", || not_measured("the file system is missing"));
+        assert_eq!(stands_for_it["not_measured"], "the file system is missing");
     }
 }

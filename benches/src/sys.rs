@@ -1,5 +1,5 @@
-//! The kernel and memory side: buffers, page-cache control, parallel reads and
-//! writes. These are the physical limits the peers are measured against.
+//! Kernel and memory: buffers, page-cache control, parallel reads and writes. These are the physical limits
+//! for the peers.
 
 use crate::anon::{Anon, PAGE};
 use crate::outcome::not_measured;
@@ -9,10 +9,10 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How often a file is brought into memory or evicted before a row that needs it is given up.
+/// How many times a file is read into memory or evicted before its row is given up.
 const TRIES: u32 = 5;
 
-/// Memory for the benchmark's own buffers: as `Anon`, out of what is held.
+/// Memory for the benchmark's own buffers: like `Anon`, from the kept memory.
 pub struct Buf(Anon);
 
 impl Buf {
@@ -28,7 +28,7 @@ impl Buf {
     }
 }
 
-/// A pointer that threads may share because each writes its own ranges.
+/// A pointer that threads may share, because each writes separate ranges.
 #[derive(Clone, Copy)]
 pub struct Shared(*mut u8);
 unsafe impl Send for Shared {}
@@ -39,14 +39,14 @@ impl Shared {
         Shared(s.as_mut_ptr())
     }
     /// # Safety
-    /// The range must be inside the slice, which must outlive the result, and be
-    /// used by one thread at a time.
+    /// The range must be inside the slice, which must outlive the result, and only one thread at a time may
+    /// use it.
     pub unsafe fn range<'a>(self, at: usize, len: usize) -> &'a mut [u8] {
         std::slice::from_raw_parts_mut(self.0.add(at), len)
     }
 }
 
-/// The CPUs this thread may run on, set or read.
+/// The CPUs that this thread may use.
 fn affinity(set: Option<libc::cpu_set_t>) -> libc::cpu_set_t {
     unsafe {
         let mut now: libc::cpu_set_t = std::mem::zeroed();
@@ -59,14 +59,13 @@ fn affinity(set: Option<libc::cpu_set_t>) -> libc::cpu_set_t {
     }
 }
 
-/// Runs `f` on `n` threads, each pinned to a CPU of its own where there are
-/// enough. Pinned, because a scheduler that packs new threads onto one virtual
-/// CPU (as some hosts configure it) hides what two cores can do for a second.
+/// Runs `f` on `n` threads. If there are enough CPUs, each is pinned to a different one. Some hosts'
+/// schedulers put new threads on one virtual CPU, which hides the speed of two cores for a second.
 pub fn threads(n: usize, f: impl Fn() + Sync) {
     if n <= 1 {
         return f();
     }
-    struct Restored(libc::cpu_set_t); // also where `f` panics
+    struct Restored(libc::cpu_set_t); // restores them even if `f` panics
     impl Drop for Restored {
         fn drop(&mut self) {
             affinity(Some(self.0));
@@ -90,7 +89,7 @@ pub fn threads(n: usize, f: impl Fn() + Sync) {
     });
 }
 
-/// Gives out 0, step, 2 step, … below `end`, from any thread.
+/// Returns 0, step, 2 step, … below `end`, on any thread.
 pub struct Next {
     at: AtomicUsize,
     step: usize,
@@ -122,18 +121,18 @@ pub fn open_read(path: &Path, direct: bool) -> File {
     opened(OpenOptions::new().read(true).custom_flags(flags).open(path), path, direct)
 }
 
-/// A file system without O_DIRECT is nothing that failed.
+/// A file system without O_DIRECT is not a failure.
 fn opened(file: std::io::Result<File>, path: &Path, direct: bool) -> File {
     match file {
         Err(e) if direct && e.raw_os_error() == Some(libc::EINVAL) => {
-            not_measured("the file system has no O_DIRECT")
+            not_measured("the file system does not support O_DIRECT")
         }
         file => file.unwrap_or_else(|e| panic!("{}: {e}", path.display())),
     }
 }
 
-/// Reads `len` bytes of the file into `dst`, which is page-aligned and has room
-/// for the last block to be rounded up.
+/// Reads `len` bytes of the file into `dst`, which is page-aligned and large enough to round up the last
+/// block.
 pub fn read_parallel(path: &Path, dst: &mut [u8], len: usize, threads: usize, block: usize, direct: bool) {
     let file = open_read(path, direct);
     let out = Shared::new(dst);
@@ -149,8 +148,8 @@ pub fn read_parallel(path: &Path, dst: &mut [u8], len: usize, threads: usize, bl
     });
 }
 
-/// Sequential reads through the page cache into a small reused buffer: leaves
-/// the file cached the same way whoever wrote it.
+/// Reads sequentially through the page cache into a small reused buffer. Afterwards the file is cached in the
+/// same way, whoever wrote it.
 pub fn warm(path: &Path) {
     let file = open_read(path, false);
     unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_SEQUENTIAL) };
@@ -164,7 +163,7 @@ pub fn warm(path: &Path) {
     }
 }
 
-/// Pages of the file that are in the page cache, by mincore(2), and its pages.
+/// The pages of the file in the page cache, by mincore(2), and all its pages.
 pub fn resident(path: &Path) -> (usize, usize) {
     let file = open_read(path, false);
     let map = unsafe { memmap2::Mmap::map(&file).expect("mmap") };
@@ -175,8 +174,8 @@ pub fn resident(path: &Path) -> (usize, usize) {
     (vec.iter().filter(|&&b| b & 1 == 1).count(), pages)
 }
 
-/// Has all of the file in the page cache. A machine that is short of memory lets pages go again; a few may be reported as
-/// absent that are not: parts of large ones that a write filled, not a read.
+/// Reads all of the file into the page cache. A machine with little memory evicts pages again. A few pages
+/// may be reported as absent although they are present: parts of large ones that a write filled.
 pub fn warm_whole(path: &Path) {
     let (mut there, mut pages) = (0, 0);
     for _ in 0..TRIES {
@@ -190,7 +189,7 @@ pub fn warm_whole(path: &Path) {
     not_measured(format!("of {pages} pages of the file {there} stay in memory after {TRIES} reads of all"));
 }
 
-/// Has nothing of the file in the page cache.
+/// Evicts all of the file from the page cache.
 pub fn evict_whole(path: &Path) {
     let mut left = 0;
     for _ in 0..TRIES {
@@ -198,13 +197,13 @@ pub fn evict_whole(path: &Path) {
         if left == 0 {
             return;
         }
-        std::thread::sleep(std::time::Duration::from_millis(100)); // pages that are under way cannot be dropped
+        std::thread::sleep(std::time::Duration::from_millis(100)); // pages in I/O cannot be dropped
     }
     not_measured(format!("{left} pages of the file stay in memory after {TRIES} evictions"));
 }
 
-/// Drops the file from this machine's page cache and returns the pages that
-/// stayed (0 when it worked). The file must be clean: it is synced first.
+/// Drops the file from this machine's page cache. Returns the pages that stayed (0 on success). The file must
+/// be clean, so it is synced first.
 pub fn evict(path: &Path) -> usize {
     let file = open_read(path, false);
     file.sync_all().expect("fsync");
@@ -225,7 +224,7 @@ pub fn status_kib(key: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Adds up one byte of every page: forces the mapping in without copying.
+/// Adds up one byte of every page: maps all pages without copying.
 pub fn touch(s: &[u8]) -> u64 {
     let mut sum = 0u64;
     for i in (0..s.len()).step_by(PAGE) {
@@ -245,17 +244,17 @@ pub fn fallocate(f: &File, len: usize) {
     let rc = unsafe { libc::fallocate(f.as_raw_fd(), 0, 0, len as i64) };
     let error = std::io::Error::last_os_error();
     if rc != 0 && error.raw_os_error() == Some(libc::EOPNOTSUPP) {
-        not_measured("the file system has no fallocate");
+        not_measured("the file system does not support fallocate");
     }
     assert_eq!(rc, 0, "fallocate: {error}");
 }
 
-/// Asks for the range's dirty pages to be written, without waiting for it.
+/// Starts to write the range's dirty pages, without waiting.
 pub fn start_writeback(f: &File, at: usize, len: usize) {
     unsafe { libc::sync_file_range(f.as_raw_fd(), at as i64, len as i64, libc::SYNC_FILE_RANGE_WRITE) };
 }
 
-/// Names of the CPU features that matter here, as the kernel reports them.
+/// The relevant CPU features, as the kernel reports them.
 pub fn cpu() -> (String, Vec<&'static str>) {
     const WANT: [&str; 14] = [
         "sse4_2",
@@ -287,14 +286,14 @@ pub fn cpu() -> (String, Vec<&'static str>) {
     (model, WANT.into_iter().filter(|f| has(f)).collect())
 }
 
-/// What malloc has given out, of its arenas and of maps of its own.
+/// Bytes that malloc has allocated, in arenas and in separate mappings.
 pub fn malloc_kib() -> i64 {
     let m = unsafe { libc::mallinfo2() };
     ((m.uordblks + m.hblkhd) / 1024) as i64
 }
 
-/// Has glibc merge what a case freed in small pieces (some readers free 500,000 of them), which it else leaves to
-/// whoever is next to ask for a large block: 60 ms at the cost of another case.
+/// Makes glibc merge the small blocks that a case freed (some readers free 500,000). Otherwise the next
+/// allocation of a large block does that, which costs another case 60 ms.
 pub fn tidy_heap() {
     unsafe { libc::free(std::hint::black_box(libc::malloc(100_000))) };
 }

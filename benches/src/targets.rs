@@ -1,4 +1,4 @@
-//! The ratios that libztensor has to reach, and the verdict on each row of a run.
+//! The ratios that libztensor must reach, and the verdict for each row of a run.
 
 use serde_json::{json, Value};
 use std::sync::Mutex;
@@ -7,10 +7,10 @@ pub struct Target {
     pub group: &'static str,
     pub metric: &'static str,
     pub case: &'static str,
-    /// The denominator: how the name of another case of the group begins.
+    /// The denominator: the prefix of another case's name in the group.
     pub against: &'static str,
     pub reach: f64,
-    /// Another denominator and reach, where the larger of the two times may be taken.
+    /// Another denominator and reach, for cases where the larger of the two times counts.
     pub or: Option<(&'static str, f64)>,
 }
 
@@ -57,7 +57,7 @@ pub const TARGETS: &[Target] = &[
     t("W2a", "touch", "libztensor populate", "limit: mmap, touch, munmap", 0.95),
     t("W2b", "load", "libztensor batch, 2 threads", "limit: pread into", 0.87),
     t("W2b", "load", "libztensor batch, 1 thread", "limit: pread into", 1.03),
-    // Other containers as .zt within 5 %, each against the limit of its own files.
+    // Other containers like .zt within 5 %, each compared with the limit of its own files.
     t("W2a", "touch", "libztensor populate, safetensors", "limit of safetensors: mmap", 1.00),
     t("W2a", "touch", "libztensor populate, GGUF", "limit of GGUF: mmap", 1.00),
     t("W2a", "touch", "libztensor populate, 8 shards", "limit of 8 shards: mmap", 1.00),
@@ -84,7 +84,7 @@ pub const TARGETS: &[Target] = &[
     t("W5", "write", "libztensor crc32c", "limit: write()", 1.30),
     t("W5", "write", "libztensor batch no digest", "limit: write()", 1.25),
     t("W5", "write", "libztensor batch crc32c", "limit: write()", 1.30),
-    // In one call, and one by one, beside the faster way to write the concatenation.
+    // In one call, and in single calls, compared with the faster way to write the concatenation.
     t("W5", "write", "libztensor batch no digest", "limit: 256 KiB", 1.25),
     t("W5", "write", "libztensor batch crc32c", "limit: 256 KiB", 1.30),
     t("W5", "write", "libztensor no digest", "limit: 256 KiB", 1.25),
@@ -105,7 +105,7 @@ pub const TARGETS: &[Target] = &[
     t("W9a/cold", "2 ranks", "libztensor slices", "limit: pread", 1.15),
     t("W9a/cold", "8 ranks", "libztensor slices", "limit: pread", 1.15),
     t("W14", "convert", "zt convert --raw --digest crc32c", "limit: cp", 1.15),
-    // What the ring costs: the consumer is the same.
+    // The cost of the ring: the consumer is the same.
     t("W15/warm", "load", "libztensor load, ring", "libztensor load, the same", 1.05),
     t("W15/cold", "load", "libztensor load, ring", "libztensor load, into", 1.05),
     t("W15/warm", "load", "libztensor load, ring", "Run:ai, copied", 1.0),
@@ -224,17 +224,17 @@ fn row_of(t: &Target, against: &str) -> String {
     format!("{} {}: {} over \"{against}\"", t.group, t.metric, t.case)
 }
 
-/// Notes a row that is judged by a number of its own, not by a ratio of times.
+/// Records a row with an absolute value instead of a ratio of times.
 pub fn judge(row: &str, value: f64, unit: &'static str, reach: f64) {
     note(None, row.into(), Ok(value), unit, reach);
 }
 
-/// Judges a row by its ratio; the error says why it was not measured.
+/// Records a row with its ratio, or the reason why it was not measured.
 pub fn judge_ratio(t: &'static Target, ratio: Result<f64, &str>) {
     judge_ratio_to(t, t.against, ratio, t.reach);
 }
 
-/// Judges a row by its ratio to another row, which is larger with its reach.
+/// Records a row with its ratio to another row.
 pub fn judge_ratio_to(t: &'static Target, against: &'static str, ratio: Result<f64, &str>, reach: f64) {
     note(Some((t, against)), row_of(t, against), ratio, "x", reach);
 }
@@ -256,7 +256,7 @@ pub fn judgements() -> Value {
     Value::Array(judged().iter().map(one).collect())
 }
 
-/// Notes of all rows of a group ("W9a/cold") or a workload ("W9") that have no verdict that they were not measured.
+/// Marks all rows of a group ("W9a/cold") or a workload ("W9") without a verdict as not measured.
 pub fn not_measured(id: &str, why: &str) {
     let of = |t: &&'static Target| {
         let rest = t.group.strip_prefix(id);

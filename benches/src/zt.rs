@@ -1,4 +1,4 @@
-//! libztensor, called as a C program calls it: declarations after include/ztensor.h, and thin helpers.
+//! Calls libztensor like a C program: declarations from include/ztensor.h, and thin helpers.
 
 mod cache;
 mod file;

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// Memory of the tests' allocator: maps, which begin with a page.
+// The tests' allocator returns mapped memory, which begins at a page.
 var (
 	mapsMutex sync.Mutex
 	maps      = map[unsafe.Pointer][]byte{}

@@ -6,17 +6,17 @@ package ztensor
 */
 import "C"
 
-// ReadOptions of Load and ReadBatch. The zero value has the defaults; ztensor.h says more of each.
+// ReadOptions are options of Load and ReadBatch. The zero value has the defaults; ztensor.h describes each.
 type ReadOptions struct {
 	Threads   int
 	Direct    Direct
 	ChunkSize uint64
-	InFlight  uint64 // Most bytes of temporary memory at once.
-	Verify    bool   // Checks the digest of what is read whole.
+	InFlight  uint64 // The limit for temporary memory in bytes.
+	Verify    bool   // Checks digests of components that are read completely.
 	Pinned    bool   // The destinations are pinned and contiguous.
-	KeepGoing bool   // Goes on past requests that fail: Done gets each failure, ReadBatch returns the first.
+	KeepGoing bool   // Continues after a request fails: Done gets each failure, ReadBatch returns the first.
 	Watch     Watch
-	Done      func(request int, err error) // Called as each request of a batch is done, from one goroutine at a time.
+	Done      func(request int, err error) // Called when a request of a batch is done, from one goroutine at a time.
 }
 
 func (o *ReadOptions) c(m *memory) (*C.zt_read_options, *watcher) {
@@ -45,8 +45,8 @@ func (o *ReadOptions) c(m *memory) (*C.zt_read_options, *watcher) {
 	return made, w
 }
 
-// Request is a read of a batch into Dst: bytes of a component (Length 0: all from Offset on), or, if Count is not nil, a
-// hyperslab of a dense object's data.
+// Request is one read of a batch into Dst. If Count is nil it reads bytes of a component; Length 0 means all
+// from Offset on. Otherwise it reads a hyperslab of a dense object's data.
 type Request struct {
 	Component          Component
 	Offset, Length     uint64
@@ -54,7 +54,7 @@ type Request struct {
 	Dst                []byte
 }
 
-// Stats is what a batch did.
+// Stats counts what a batch did.
 type Stats struct {
 	Bytes, StoredBytes, Requests, DigestsVerified, Nanoseconds uint64
 	Threads                                                    int
@@ -74,7 +74,7 @@ func fillRequests(m *memory, requests []Request) ([]C.zt_read_request, error) {
 		c := &made[i]
 		c.component, c.offset, c.length = r.Component.handle, C.uint64_t(r.Offset), C.uint64_t(r.Length)
 		if r.Count != nil {
-			// C takes as many numbers as there are dimensions.
+			// C reads one number for each dimension.
 			rank := int(C.zt_object_rank(r.Component.info().object))
 			if len(r.Count) != rank || r.Start != nil && len(r.Start) != rank || r.Step != nil && len(r.Step) != rank {
 				return nil, refuse(ErrInvalidArgument, "a slice needs one number for each dimension")

@@ -12,10 +12,10 @@ import (
 	"unsafe"
 )
 
-// CacheOptions of NewCache. Budget and SlotSize are not 0.
+// CacheOptions are options of NewCache. Budget and SlotSize must not be 0.
 type CacheOptions struct {
-	Budget   uint64 // Most bytes.
-	SlotSize uint64 // Bytes of the largest slice: each takes one slot.
+	Budget   uint64 // The limit in bytes.
+	SlotSize uint64 // Bytes of the largest slice. Each slice occupies one slot.
 	Policy   CachePolicy
 	Threads  int
 	Verify   bool
@@ -26,10 +26,10 @@ type CacheOptions struct {
 type Cache struct {
 	handle *C.zt_cache
 	mutex  sync.Mutex
-	kept   map[*lasting]bool // of files in memory, which are read until Close
+	kept   map[*lasting]bool // memory of files that are read until Close
 }
 
-// NewCache makes a cache; end it with Close.
+// NewCache makes a cache. Call Close to free it.
 func NewCache(options CacheOptions) (*Cache, error) {
 	var m memory
 	defer m.free()
@@ -48,7 +48,7 @@ func NewCache(options CacheOptions) (*Cache, error) {
 	return made, nil
 }
 
-// Close ends the cache, and every slice that is pinned with it.
+// Close frees the cache and every pinned slice.
 func (c *Cache) Close() error {
 	C.zt_cache_free(c.handle)
 	c.handle = nil
@@ -59,7 +59,8 @@ func (c *Cache) Close() error {
 	return nil
 }
 
-// requests of slices, which may be read when nobody else has their files.
+// requests describes slices to C. It keeps the memory of their files, which may be read after they are
+// closed.
 func (c *Cache) requests(m *memory, slices []Request) ([]C.zt_read_request, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -74,11 +75,11 @@ func (c *Cache) requests(m *memory, slices []Request) ([]C.zt_read_request, erro
 	return fillRequests(m, slices)
 }
 
-// Forever as a timeout waits as long as it takes.
+// Forever, as a timeout, waits without a limit.
 const Forever = time.Duration(-1)
 
-// Pin gives the bytes of a slice to use, which must not be kept; Dst of the slice does not matter. ErrTimeout where it is not there
-// in that time; 0 just asks.
+// Pin returns the bytes of a slice, which must not be kept after the call. It ignores Dst of the slice. If
+// the bytes are not there in time it returns ErrTimeout. A timeout of 0 does not wait.
 func (c *Cache) Pin(slice Request, timeout time.Duration, use func([]byte)) error {
 	var m memory
 	defer m.free()
@@ -95,7 +96,7 @@ func (c *Cache) Pin(slice Request, timeout time.Duration, use func([]byte)) erro
 	return nil
 }
 
-// Prefetch has slices read ahead, in their order.
+// Prefetch reads slices ahead, in the given order.
 func (c *Cache) Prefetch(slices []Request) error {
 	var m memory
 	defer m.free()
@@ -108,7 +109,7 @@ func (c *Cache) Prefetch(slices []Request) error {
 	})
 }
 
-// Drop drops slices; all that are not pinned, if none are given.
+// Drop evicts slices. Without arguments it evicts every slice that is not pinned.
 func (c *Cache) Drop(slices ...Request) error {
 	var m memory
 	defer m.free()
@@ -119,19 +120,19 @@ func (c *Cache) Drop(slices ...Request) error {
 	return call(func() C.zt_status { return C.zt_cache_drop(c.handle, first(all), C.size_t(len(all))) })
 }
 
-// Cancel drops what was prefetched and is not being read.
+// Cancel removes prefetches that have not started.
 func (c *Cache) Cancel() error {
 	return call(func() C.zt_status { return C.zt_cache_cancel(c.handle) })
 }
 
-// CacheStats is what a cache has, and what it did.
+// CacheStats counts what a cache holds and what it did.
 type CacheStats struct {
 	Slots, Used, Pinned, Queued, Overhead, Hits, Joined, Misses uint64
 	Prefetches, PrefetchesUsed, PrefetchesDropped, Evictions    uint64
 	Failures, BytesRead                                         uint64
 }
 
-// Stats of the cache.
+// Stats returns the counts of the cache.
 func (c *Cache) Stats() (CacheStats, error) {
 	var s C.zt_cache_stats
 	s.struct_size = C.sizeof_zt_cache_stats

@@ -26,7 +26,7 @@ func TestCache(t *testing.T) {
 		must(t, err)
 		must(t, cache.Pin(slice, Forever, func(got []byte) {
 			if !bytes.Equal(got, want) {
-				t.Error("a cache has other bytes")
+				t.Error("the cache gave different bytes")
 			}
 		}))
 	}
@@ -48,11 +48,11 @@ func TestCache(t *testing.T) {
 	}
 }
 
-func TestWhatReadsAFileInMemoryKeepsIt(t *testing.T) {
+func TestReadersKeepTheMemoryOfAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.zt")
 	w, err := Create(path, nil)
 	must(t, err)
-	const size = 40 << 20 // what malloc gives back to the system at once
+	const size = 40 << 20 // malloc returns blocks of this size to the system
 	content := make([]uint8, size)
 	for i := range content {
 		content[i] = 7

@@ -14,17 +14,18 @@ import (
 	"unsafe"
 )
 
-// Watch follows a long call, and stops it with ErrCancelled.
+// Watch observes a long call and can stop it with ErrCancelled.
 type Watch struct {
-	Context  context.Context                    // Stops the call when it is done; the error is its, too.
+	Context  context.Context                    // If it is done, the call stops with its error and ErrCancelled.
 	Progress func(done, total uint64) (on bool) // May be called from another goroutine; false stops the call.
 }
 
-// watcher is what C calls during one call. A panic of the caller's code does not go through C: it goes on behind it.
+// watcher is the argument of C's callbacks during one call. A panic of the caller's code must not unwind
+// through C; it continues after the call.
 type watcher struct {
 	Watch
 	failure func(Failure) bool
-	kept    *lasting // of the file that it is about
+	kept    *lasting // of the file that the call reads
 	done    func(tag int, err error)
 	handle  cgo.Handle
 
@@ -32,7 +33,7 @@ type watcher struct {
 	panicked any
 }
 
-// watcher is nil where there is nothing to watch.
+// watcher returns nil if there is nothing to watch.
 func (w Watch) watcher() *watcher {
 	if w.Context == nil && w.Progress == nil {
 		return nil
@@ -40,7 +41,7 @@ func (w Watch) watcher() *watcher {
 	return &watcher{Watch: w}
 }
 
-// context is what C gets; it ends with end.
+// context returns the pointer that C gets; it is valid until end.
 func (w *watcher) context() C.uintptr_t {
 	w.handle = cgo.NewHandle(w)
 	return C.uintptr_t(w.handle)
@@ -58,7 +59,7 @@ func (w *watcher) call(body func() C.zt_status) error {
 	return w.during(body)
 }
 
-// during is call for what will be called again.
+// during is like call, for functions that are called several times.
 func (w *watcher) during(body func() C.zt_status) error {
 	err := call(body)
 	if w == nil {
@@ -86,7 +87,7 @@ func (w *watcher) guarded(body func()) (stop C.int32_t) {
 	return 0
 }
 
-// because adds what a function of the caller said to the library's error.
+// because adds the error of a function of the caller to the library's error.
 func because(err, cause error) error {
 	var e *Error
 	if cause != nil && errors.As(err, &e) {
@@ -95,8 +96,8 @@ func because(err, cause error) error {
 	return err
 }
 
-// Allocator gives the memory that the library hands out: memory of C, at a multiple of alignment. Both functions are called from
-// any thread. NewAllocator makes one, for as long as the process runs.
+// Allocator provides the memory that the library returns: memory of C, at a multiple of alignment. Both
+// functions are called from any thread. NewAllocator makes an allocator that is valid until the process ends.
 type Allocator struct {
 	Allocate func(size, alignment uintptr) unsafe.Pointer // nil on failure.
 	Free     func(memory unsafe.Pointer, size, alignment uintptr)
@@ -110,8 +111,8 @@ func NewAllocator(allocate func(size, alignment uintptr) unsafe.Pointer, free fu
 	return a
 }
 
-// ThreadHooks are called on each thread that the library starts, with its number in its call. NewThreadHooks makes them, for as
-// long as the process runs.
+// ThreadHooks are called on each thread that the library starts, with the thread's number in its call.
+// NewThreadHooks makes hooks that are valid until the process ends.
 type ThreadHooks struct {
 	start, end func(index int)
 	handle     cgo.Handle
@@ -124,15 +125,15 @@ func NewThreadHooks(start, end func(index int)) *ThreadHooks {
 	return h
 }
 
-// Range is bytes that a source is asked for.
+// Range is a range of bytes that the library reads from a source.
 type Range struct {
 	Offset uint64
 	Dst    []byte
 }
 
-// Source is where the bytes of a file come from. ReaderAt is used by several goroutines at once, until File.Close; if it is an
-// io.Closer, it is closed then, if it has ReadMany([]Range) error, that fills several ranges at once. The profile is as
-// zt_source has it.
+// Source describes where a file's bytes come from. Several goroutines use ReaderAt at once, until File.Close.
+// If it is an io.Closer, File.Close closes it. If it has ReadMany([]Range) error, that method fills several
+// ranges at once. The other fields are those of zt_source.
 type Source struct {
 	io.ReaderAt
 	Size           int64
@@ -152,7 +153,7 @@ type source struct {
 	said  error
 }
 
-// fill describes the source to C, which closes it.
+// fill describes the source to C. C closes the source.
 func (s *source) fill(m *memory, c *C.zt_source) {
 	_, many := s.ReaderAt.(manyReader)
 	C.zt_go_source(c, C.uintptr_t(cgo.NewHandle(s)), C.int(flag(many)))
@@ -176,10 +177,10 @@ func (s *source) failed() error {
 	return s.said
 }
 
-// opener is a Store during a call.
+// opener is a Store that is used by one call.
 type opener struct {
 	Store
-	source // for what it said
+	source // for its errors
 	texts  memory
 }
 
@@ -189,7 +190,7 @@ type writing struct {
 	panicked any
 }
 
-// status is what C gets for an error of the caller's: its status if it has one, and its words.
+// status converts an error of the caller for C: its status, if it has one, and its text.
 func status(err error) C.zt_status {
 	if err == nil {
 		return C.ZT_OK

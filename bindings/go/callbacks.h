@@ -1,4 +1,5 @@
-// What C calls, and the fields that say so. A handle is a number, which C carries as a pointer; Go must never see it as one.
+// Functions that C calls, and functions that set the fields for them. A handle is a number that C keeps as a
+// pointer. Go must never treat it as a pointer.
 #ifndef ZTENSOR_GO_CALLBACKS_H
 #define ZTENSOR_GO_CALLBACKS_H
 

@@ -12,78 +12,79 @@ import (
 	"unsafe"
 )
 
-// Component is one blob of an object. It lives until its file is closed.
+// Component is one blob of an object. It is valid until its file is closed.
 type Component struct {
 	handle *C.zt_component
 	kept   *lasting
 }
 
-// info is all zero of the null component.
+// info returns zeros for the null component.
 func (c Component) info() (i C.zt_component_info) {
 	i.struct_size = C.sizeof_zt_component_info
 	C.zt_component_get_info(c.handle, &i)
 	return i
 }
 
-// Role of the component in its object.
+// Role returns the component's role in its object.
 func (c Component) Role() string {
 	i := c.info()
 	return counted(i.role, i.role_length)
 }
 
-// DType is the storage type; 0 for one that is not known, which DTypeName names.
+// DType returns the storage type, or 0 if it is unknown. DTypeName then returns its name.
 func (c Component) DType() DType { return DType(C.zt_component_dtype(c.handle)) }
 
-// DTypeName is the name of the storage type.
+// DTypeName returns the name of the storage type.
 func (c Component) DTypeName() string {
 	i := c.info()
 	return own(i.dtype_name, DType(i.dtype))
 }
 
-// TypeName is the name of the logical type, "" if it has no type.
+// TypeName returns the name of the logical type, or "" if there is not one.
 func (c Component) TypeName() string {
 	i := c.info()
 	return own(i.type_name, Type(i._type))
 }
 
-// Type is the logical type; TypeNone without one.
+// Type returns the logical type, or TypeNone if there is not one.
 func (c Component) Type() Type { return Type(C.zt_component_type(c.handle)) }
 
-// Encoding is EncodingRaw, EncodingZstd or another.
+// Encoding returns EncodingRaw, EncodingZstd or another encoding.
 func (c Component) Encoding() Encoding { return Encoding(C.zt_component_encoding(c.handle)) }
 
-// EncodingName is "raw", "zstd" or another, the file's own where it is not known.
+// EncodingName returns "raw", "zstd" or another name. If the encoding is unknown, this is the name in the
+// file.
 func (c Component) EncodingName() string {
 	i := c.info()
 	return own(i.encoding_name, Encoding(i.encoding))
 }
 
-// Digest is the text of the digest, "" if it has no digest.
+// Digest returns the text of the digest, or "" if there is not one.
 func (c Component) Digest() string { return C.GoString(C.zt_component_digest(c.handle)) }
 
-// Caps is a set of Cap bits: what would work.
+// Caps returns a set of Cap bits: the calls that work on the component.
 func (c Component) Caps() Cap { return Cap(C.zt_component_caps(c.handle)) }
 
-// Part is the file of a model that it is in, where Offset counts from.
+// Part returns the number of the model's file that holds the component. Offset counts from its start.
 func (c Component) Part() int { return int(c.info().part) }
 
-// Offset of the stored bytes in the file.
+// Offset returns the position of the stored bytes in the file.
 func (c Component) Offset() uint64 { return uint64(c.info().offset) }
 
-// StoredSize is how many bytes it takes in the file.
+// StoredSize returns the number of stored bytes.
 func (c Component) StoredSize() uint64 { return uint64(c.info().stored_size) }
 
-// UnknownSize is what Size gives where the file does not declare it: Measure finds out.
+// UnknownSize is the result of Size if the file does not declare the size. Measure computes it.
 const UnknownSize = uint64(C.ZT_UNKNOWN_SIZE)
 
-// Measure gives Size, found out where the file does not declare it.
+// Measure returns Size. If the file does not declare the size, it decodes the component to compute it.
 func (c Component) Measure() (uint64, error) {
 	var size C.uint64_t
 	err := call(func() C.zt_status { return C.zt_component_measure(c.handle, nil, nil, &size) })
 	return uint64(size), err
 }
 
-// MeasureWatched is Measure that can be followed and stopped where all has to be decoded for it.
+// MeasureWatched is Measure with a Watch, for components that must be decoded completely.
 func (c Component) MeasureWatched(watch Watch) (uint64, error) {
 	w := watch.watcher()
 	if w == nil {
@@ -95,11 +96,11 @@ func (c Component) MeasureWatched(watch Watch) (uint64, error) {
 	return uint64(size), err
 }
 
-// Size is how many bytes it has when it is decoded; UnknownSize where the file does not say.
+// Size returns the number of decoded bytes, or UnknownSize if the file does not declare it.
 func (c Component) Size() uint64 { return uint64(C.zt_component_size(c.handle)) }
 
-// Bytes returns the component's bytes in the mapped file: read-only, until File.Close. ErrNotMappable where they are
-// compressed or the file is not mapped; then Read.
+// Bytes returns the component's bytes in the mapped file. They are read-only and valid until File.Close. If
+// they are compressed or the file is not mapped it returns ErrNotMappable; call Read then.
 func (c Component) Bytes() ([]byte, error) {
 	var data unsafe.Pointer
 	var size C.size_t
@@ -109,9 +110,9 @@ func (c Component) Bytes() ([]byte, error) {
 	return unsafe.Slice((*byte)(data), int(size)), nil
 }
 
-// Read gives the decoded bytes, in the host's byte order, in memory of their own.
+// Read returns the decoded bytes, in the host's byte order, in new memory.
 func (c Component) Read() ([]byte, error) {
-	// The library checks what is stored before it takes memory; so is it here.
+	// Like the library, check what is stored before allocating.
 	loaded, err := c.Load(nil)
 	if err != nil {
 		return nil, err
@@ -120,13 +121,14 @@ func (c Component) Read() ([]byte, error) {
 	return append([]byte(nil), loaded.Bytes()...), nil
 }
 
-// Buffer is decoded bytes in memory of the library, or borrowed by the mapped file. It keeps the file open until Free.
+// Buffer holds decoded bytes: memory of the library, or bytes of the mapped file. It keeps the file open
+// until Free.
 type Buffer struct {
 	handle *C.zt_buffer
 	kept   *lasting
 }
 
-// Load gives the decoded bytes, with threads, a digest, a watch. options may be nil.
+// Load decodes the component. options may be nil.
 func (c Component) Load(options *ReadOptions) (*Buffer, error) {
 	var m memory
 	defer m.free()
@@ -139,12 +141,12 @@ func (c Component) Load(options *ReadOptions) (*Buffer, error) {
 	return made, nil
 }
 
-// Bytes of the buffer, until Free.
+// Bytes returns the buffer's bytes, valid until Free.
 func (b *Buffer) Bytes() []byte {
 	return borrowed(C.zt_buffer_data(b.handle), uint64(C.zt_buffer_size(b.handle)))
 }
 
-// Free ends the buffer. Twice is fine.
+// Free frees the buffer. A second call does nothing.
 func (b *Buffer) Free() {
 	C.zt_buffer_free(b.handle)
 	b.handle = nil
@@ -152,22 +154,23 @@ func (b *Buffer) Free() {
 	b.kept = nil
 }
 
-// ReadStored fills dst with the stored bytes as they are: compressed, of an unknown encoding.
+// ReadStored fills dst with the stored bytes, without decoding them.
 func (c Component) ReadStored(dst []byte) error {
 	return call(func() C.zt_status { return C.zt_component_read_stored(c.handle, pointer(dst), C.size_t(len(dst))) })
 }
 
-// Advise says what will be done with the stored bytes; ErrUnsupported where that cannot be had.
+// Advise tells the system how the stored bytes will be used. It returns ErrUnsupported if the file cannot be
+// advised.
 func (c Component) Advise(advice Advice) error {
 	return call(func() C.zt_status { return C.zt_component_advise(c.handle, C.zt_advice(advice)) })
 }
 
-// ReadInto fills dst, which must have room for Size bytes.
+// ReadInto decodes the component into dst, which must hold Size bytes.
 func (c Component) ReadInto(dst []byte) error {
 	return call(func() C.zt_status { return C.zt_component_read(c.handle, pointer(dst), C.size_t(len(dst))) })
 }
 
-// ReadAt reads decoded bytes from an offset on: an io.ReaderAt.
+// ReadAt reads decoded bytes from an offset on. It implements io.ReaderAt.
 func (c Component) ReadAt(p []byte, offset int64) (int, error) {
 	size, err := c.Measure()
 	if err != nil {
@@ -189,7 +192,7 @@ func (c Component) ReadAt(p []byte, offset int64) (int, error) {
 	return len(p), end
 }
 
-// Element is a Go type that a dtype has.
+// Element is a Go type that matches a dtype.
 type Element interface {
 	float64 | float32 | int64 | int32 | int16 | int8 | uint64 | uint32 | uint16 | uint8
 }
@@ -220,8 +223,8 @@ func dtypeOf[T Element]() DType {
 	}
 }
 
-// Elements returns the component as a slice of its elements, without a copy: see Component.Bytes. uint16 also looks at f16 and bf16, uint8
-// at bool, f8 and anything else of one byte.
+// Elements returns the component as a slice of elements, without a copy; see Component.Bytes. uint16 also
+// matches f16 and bf16. uint8 also matches bool, f8 and every other type of one byte.
 func Elements[T Element](c Component) ([]T, error) {
 	data, err := c.Bytes()
 	if err != nil {
@@ -241,24 +244,27 @@ func elements[T Element](data []byte, is DType) ([]T, error) {
 	return unsafe.Slice((*T)(pointer(data)), len(data)/width), nil
 }
 
-// SizeAs is the bytes of all numbers of the object as elements of a dtype; ErrUnsupported if it is not one array of numbers.
+// SizeAs returns how many bytes the object's numbers have as elements of a dtype. It returns ErrUnsupported
+// if the object is not one array of numbers.
 func (o Object) SizeAs(dtype DType) (uint64, error) {
 	var size C.uint64_t
 	err := call(func() C.zt_status { return C.zt_object_size_as(o.handle, C.zt_dtype(dtype), &size) })
 	return uint64(size), err
 }
 
-// Convert reads all numbers of an object as T, row-major: see zt_object_read_as. A complex element becomes two.
+// Convert reads all numbers of an object as T, row-major; see zt_object_read_as. A complex element becomes
+// two numbers.
 func Convert[T Element](o Object) ([]T, error) {
 	size, err := o.SizeAs(dtypeOf[T]())
 	if err != nil {
 		return nil, err
 	}
 	if size > math.MaxInt {
-		return nil, refuse(ErrLimit, "this machine does not address so many elements")
+		return nil, refuse(ErrLimit, "more elements than this machine can address")
 	}
 	if size > 16<<20 {
-		// A compressed file may claim any size, and Go ends the process if there is no memory. The library checks that first.
+		// A compressed file may claim any size, and Go ends the process if an allocation fails. The library checks
+		// the size first.
 		if data, err := o.Component("data"); err == nil && data.Size() > data.StoredSize() {
 			loaded, err := data.Load(nil)
 			if err != nil {

@@ -5,7 +5,7 @@ package ztensor
 // #include <ztensor_advanced.h>
 import "C"
 
-// DType is a storage type; ztensor.h says more of each.
+// DType is a storage type; ztensor.h describes each.
 type DType int32
 
 // Values of DType.
@@ -26,7 +26,7 @@ const (
 	DTypeBool  DType = C.ZT_DTYPE_BOOL
 )
 
-// Type is a logical type; ztensor.h says more of each.
+// Type is a logical type; ztensor.h describes each.
 type Type int32
 
 // Values of Type.
@@ -73,7 +73,7 @@ const (
 	TypeGGUFQ2_0   Type = C.ZT_TYPE_GGUF_Q2_0
 )
 
-// Format is a layout of components; ztensor.h says more of each.
+// Format is a layout of components; ztensor.h describes each.
 type Format int32
 
 // Values of Format.
@@ -86,7 +86,7 @@ const (
 	FormatBlocks         Format = C.ZT_FORMAT_BLOCKS
 )
 
-// Encoding is how bytes are stored; ztensor.h says more of each.
+// Encoding is how bytes are stored; ztensor.h describes each.
 type Encoding int32
 
 // Values of Encoding.
@@ -99,7 +99,7 @@ const (
 	EncodingZstdSeekable Encoding = C.ZT_ENCODING_ZSTD_SEEKABLE
 )
 
-// Mode is how a file's bytes are reached; ztensor.h says more of each.
+// Mode is how a file's bytes are reached; ztensor.h describes each.
 type Mode int32
 
 // Values of Mode.
@@ -110,7 +110,7 @@ const (
 	ModePrivate Mode = C.ZT_MODE_PRIVATE
 )
 
-// Advice is what will be done with bytes; ztensor.h says more of each.
+// Advice is what will be done with bytes; ztensor.h describes each.
 type Advice uint32
 
 // Values of Advice.
@@ -123,7 +123,7 @@ const (
 	AdviceRelease    Advice = C.ZT_ADVICE_RELEASE
 )
 
-// Container is how a file is laid out; ztensor.h says more of each.
+// Container is how a file is laid out; ztensor.h describes each.
 type Container int32
 
 // Values of Container.
@@ -140,7 +140,7 @@ const (
 	ContainerTorch       Container = C.ZT_CONTAINER_TORCH
 )
 
-// Kind is what kind of thing a value is; ztensor.h says more of each.
+// Kind is what kind of thing a value is; ztensor.h describes each.
 type Kind int32
 
 // Values of Kind.
@@ -157,7 +157,7 @@ const (
 	KindOther  Kind = C.ZT_VALUE_KIND_OTHER
 )
 
-// Direct is whether reads go past the page cache; ztensor.h says more of each.
+// Direct is whether reads go past the page cache; ztensor.h describes each.
 type Direct int32
 
 // Values of Direct.
@@ -167,7 +167,7 @@ const (
 	DirectAlways Direct = C.ZT_DIRECT_ALWAYS
 )
 
-// Digest is a checksum; ztensor.h says more of each.
+// Digest is a checksum; ztensor.h describes each.
 type Digest int32
 
 // Values of Digest.
@@ -179,7 +179,7 @@ const (
 	DigestXXH3    Digest = C.ZT_DIGEST_XXH3
 )
 
-// CachePolicy is which slice of a cache is evicted when a slot is needed; ztensor.h says more of each.
+// CachePolicy is which slice of a cache is evicted when a slot is needed; ztensor.h describes each.
 type CachePolicy int32
 
 // Values of CachePolicy.
@@ -188,7 +188,7 @@ const (
 	CachePolicySLRU CachePolicy = C.ZT_CACHE_SLRU
 )
 
-// Spec is a version of the spec to write; ztensor.h says more of each.
+// Spec is a version of the spec to write; ztensor.h describes each.
 type Spec uint32
 
 // Values of Spec.
@@ -200,7 +200,7 @@ const (
 	Spec2       Spec = C.ZT_SPEC_2
 )
 
-// Cap is a set of what would work on a component; ztensor.h says more of each.
+// Cap is a set of what would work on a component; ztensor.h describes each.
 type Cap uint32
 
 // Values of Cap.
@@ -213,7 +213,7 @@ const (
 	CapPageExclusive Cap = C.ZT_CAP_PAGE_EXCLUSIVE
 )
 
-// Check is a set of what to verify; ztensor.h says more of each.
+// Check is a set of what to verify; ztensor.h describes each.
 type Check uint32
 
 // Values of Check.

@@ -11,10 +11,10 @@ import (
 	"unsafe"
 )
 
-// Removed as the value of an attribute takes the attribute away.
+// Removed, as the value of an attribute, removes the attribute.
 var Removed = new(struct{ removed bool })
 
-// NumbersOf as the value of an attribute is an array of elements of T's dtype.
+// NumbersOf makes an attribute's value: an array with elements of T's dtype.
 func NumbersOf[T Element](data []T) any {
 	return numbersAttribute{dtypeOf[T](), bytesOf(data), len(data)}
 }
@@ -25,8 +25,8 @@ type numbersAttribute struct {
 	count int
 }
 
-// attribute describes a value to C: bool, int64, uint64, float64, string, []byte, []string, what NumbersOf makes, a Value of an
-// open file, Removed, or anything that encoding/json takes.
+// attribute describes a value to C: bool, int64, uint64, float64, string, []byte, []string, a result of
+// NumbersOf, a Value of an open file, Removed, or a value that encoding/json encodes.
 func (m *memory) attribute(key string, value any) (*C.zt_attribute, error) {
 	c := &sized[C.zt_attribute](m, 1)[0]
 	c.key_length = C.size_t(len(key))
@@ -72,9 +72,10 @@ func (m *memory) attribute(key string, value any) (*C.zt_attribute, error) {
 	return c, nil
 }
 
-// SetAttribute sets an attribute of the file or, if one is named, of the object between Begin and End or one that the
-// file had before an append: a bool, int64, uint64, float64, string, []byte, []string, what NumbersOf makes, a Value of
-// an open file, anything that encoding/json takes, or Removed, which takes it away.
+// SetAttribute sets an attribute of the file or, if object is not "", of an object: one between Begin and
+// End, or one that the file had before an append. The value is a bool, int64, uint64, float64, string,
+// []byte, []string, a result of NumbersOf, a Value of an open file, or a value that encoding/json encodes.
+// Removed removes the attribute.
 func (w *Writer) SetAttribute(key string, value any, object ...string) error {
 	var m memory
 	defer m.free()
@@ -86,14 +87,14 @@ func (w *Writer) SetAttribute(key string, value any, object ...string) error {
 	return w.call(func() C.zt_status { return C.zt_write_attribute(w.handle, name, length, m.text(key), a) })
 }
 
-// RemoveObject takes an object away that the file had before an append; another of that name may be written.
+// RemoveObject removes an object that the file had before an append. A new object may have its name.
 func (w *Writer) RemoveObject(name string) error {
 	var m memory
 	defer m.free()
 	return w.call(func() C.zt_status { return C.zt_write_remove(w.handle, m.text(name), C.size_t(len(name))) })
 }
 
-// RenameObject gives an object another name that the file had before an append.
+// RenameObject renames an object that the file had before an append.
 func (w *Writer) RenameObject(name, newName string) error {
 	var m memory
 	defer m.free()

@@ -17,7 +17,7 @@ import (
 
 func of[T any](handle C.uintptr_t) T { return cgo.Handle(handle).Value().(T) }
 
-// caught makes a panic of the caller's code an error.
+// caught turns a panic of the caller's code into an error.
 func caught(body func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

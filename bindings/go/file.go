@@ -7,16 +7,16 @@ import "C"
 
 import "unsafe"
 
-// Whole as a length is all to the end.
+// Whole, as a length, means up to the end.
 const Whole = uint64(C.ZT_WHOLE)
 
-// File is an open file, or a model of several.
+// File is an open file, or a model of several files.
 type File struct {
 	handle *C.zt_file
-	kept   *lasting // what zt_open_memory was given
+	kept   *lasting // memory that zt_open_memory got
 }
 
-// Close ends the file and every slice that it borrowed. Closing twice is fine.
+// Close closes the file. Slices in the mapped file become invalid. A second call does nothing.
 func (f *File) Close() error {
 	C.zt_close(f.handle)
 	f.handle = nil
@@ -25,10 +25,10 @@ func (f *File) Close() error {
 	return nil
 }
 
-// Version is the version that the file says it has.
+// Version returns the version that the file declares.
 func (f *File) Version() string { return C.GoString(C.zt_file_version(f.handle)) }
 
-// Size in bytes, of all parts.
+// Size returns the size in bytes, of all parts.
 func (f *File) Size() (size uint64) {
 	for _, part := range f.Parts() {
 		size += part.Size
@@ -36,16 +36,16 @@ func (f *File) Size() (size uint64) {
 	return size
 }
 
-// Mode that the file is in: what came of ModeAuto.
+// Mode returns the mode of the file. With ModeAuto it is the mode that the library chose.
 func (f *File) Mode() Mode { return Mode(C.zt_file_mode(f.handle)) }
 
-// Attributes of the file, as encoding/json decodes them; nil without attributes.
+// Attributes returns the file's attributes as encoding/json decodes them, or nil without attributes.
 func (f *File) Attributes() (map[string]any, error) { return attributes(f.Value()) }
 
-// Value is the tree of the file's attributes; a null value without attributes.
+// Value returns the tree of the file's attributes, or a null value without attributes.
 func (f *File) Value() Value { return Value{C.zt_file_attributes(f.handle)} }
 
-// Identity tells whether a file is another one: for caches.
+// Identity identifies a version of a file, for caches.
 type Identity struct {
 	Size           uint64
 	ModifiedNS     int64
@@ -61,14 +61,14 @@ func identity(get func(*C.zt_identity) C.zt_status) (Identity, error) {
 	return Identity{uint64(i.size), int64(i.modified_ns), uint64(i.manifest_offset), uint64(i.manifest_hash), uint64(i.source_identity)}, err
 }
 
-// Identity of the file; of a model, of all parts.
+// Identity returns the identity of the file; of a model, of all parts.
 func (f *File) Identity() (Identity, error) {
 	return identity(func(i *C.zt_identity) C.zt_status { return C.zt_file_identity(f.handle, i) })
 }
 
 // Part is one of the files of a model.
 type Part struct {
-	Path      string // "" where it was not opened by one.
+	Path      string // "" if it was not opened by a path.
 	Size      uint64
 	Container Container
 }
@@ -80,7 +80,7 @@ func partOf(file *C.zt_file, part C.size_t) Part {
 	return Part{C.GoString(i.path), uint64(i.size), Container(i.container)}
 }
 
-// Parts of the model; of a file, itself.
+// Parts returns the files of the model. A file that is not a model is its only part.
 func (f *File) Parts() []Part {
 	parts := make([]Part, int(C.zt_part_count(f.handle)))
 	for i := range parts {
@@ -89,18 +89,18 @@ func (f *File) Parts() []Part {
 	return parts
 }
 
-// PartIdentity is the identity of one of the files of a model.
+// PartIdentity returns the identity of one of the model's files.
 func (f *File) PartIdentity(part int) (Identity, error) {
 	return identity(func(i *C.zt_identity) C.zt_status { return C.zt_part_identity(f.handle, C.size_t(part), i) })
 }
 
-// ModelInfo counts what is not shown of a model.
+// ModelInfo counts the files and tensors that a model does not show.
 type ModelInfo struct {
-	PassedOver uint64 // Files of other models and of states of trainings in the folder by which it was opened.
-	Unlisted   uint64 // Tensors that its files hold and its index names nowhere.
+	PassedOver uint64 // Files in the folder that belong to other models or to the state of a training.
+	Unlisted   uint64 // Tensors that are in the files but not in the index.
 }
 
-// ModelInfo of a model that OpenModel opened.
+// ModelInfo returns the counts of a model that OpenModel opened.
 func (f *File) ModelInfo() (ModelInfo, error) {
 	var i C.zt_model_info
 	i.struct_size = C.sizeof_zt_model_info
@@ -108,7 +108,8 @@ func (f *File) ModelInfo() (ModelInfo, error) {
 	return ModelInfo{uint64(i.passed_over), uint64(i.unlisted)}, err
 }
 
-// Bytes returns all bytes of a part in the mapped file: read-only, but in ModePrivate, until Close.
+// Bytes returns all bytes of a part in the mapped file, valid until Close. They are read-only except in
+// ModePrivate.
 func (f *File) Bytes(part int) ([]byte, error) {
 	var data unsafe.Pointer
 	var size C.uint64_t
@@ -118,16 +119,16 @@ func (f *File) Bytes(part int) ([]byte, error) {
 	return borrowed(data, uint64(size)), nil
 }
 
-// Len is the number of objects.
+// Len returns the number of objects.
 func (f *File) Len() int { return int(C.zt_object_count(f.handle)) }
 
-// At is the object of that place in the file.
+// At returns the object at an index, in the file's order.
 func (f *File) At(i int) (Object, bool) {
 	found := C.zt_object_at(f.handle, C.size_t(i))
 	return Object{found, f.kept}, found != nil
 }
 
-// Objects in the file's order.
+// Objects returns all objects, in the file's order.
 func (f *File) Objects() []Object {
 	objects := make([]Object, f.Len())
 	for i := range objects {
@@ -136,7 +137,7 @@ func (f *File) Objects() []Object {
 	return objects
 }
 
-// All goes through the objects: for o := range f.All() of Go 1.23, or f.All()(func(o Object) bool {...}).
+// All iterates over the objects: for o := range f.All() in Go 1.23, or f.All()(func(o Object) bool {...}).
 func (f *File) All() func(yield func(Object) bool) {
 	return func(yield func(Object) bool) {
 		for i := 0; i < f.Len(); i++ {
@@ -147,18 +148,19 @@ func (f *File) All() func(yield func(Object) bool) {
 	}
 }
 
-// Object returns the object of that name, or ErrNotFound.
+// Object returns the object with a name, or ErrNotFound.
 func (f *File) Object(name string) (Object, error) {
 	text, length := chars(name)
 	found := C.zt_object_find_n(f.handle, text, length)
 	if found == nil {
-		return Object{}, refuse(ErrNotFound, "there is no object "+name)
+		return Object{}, refuse(ErrNotFound, "the file has no object "+name)
 	}
 	return Object{found, f.kept}, nil
 }
 
-// ObjectInfo is what is known of an object without touching its bytes. Component is the data of a dense object or of blocks, and
-// what follows describes it. Another object has nothing there: HasArray is false.
+// ObjectInfo describes an object; the library does not read the object's bytes for it. For a dense object or
+// blocks, Component is the data, and the fields after it describe it. For other objects HasArray is false and
+// these fields are zero.
 type ObjectInfo struct {
 	Object                   Object
 	Name                     string
@@ -172,10 +174,11 @@ type ObjectInfo struct {
 	Encoding                 Encoding
 }
 
-// HasArray says whether the object is one array, which Component holds. No component of a sparse or quantized object is one.
+// HasArray is true if the object is one array, which is in Component. It is false for sparse and quantized
+// objects.
 func (i ObjectInfo) HasArray() bool { return i.Component.handle != nil }
 
-// ComponentInfo is what is known of a component without touching its bytes.
+// ComponentInfo describes a component; the library does not read its bytes for it.
 type ComponentInfo struct {
 	Component                Component
 	Object                   Object
@@ -189,7 +192,7 @@ type ComponentInfo struct {
 
 const listed = 256
 
-// ListObjects tells of all objects, by few calls.
+// ListObjects describes all objects with few calls.
 func (f *File) ListObjects() ([]ObjectInfo, error) {
 	var m memory
 	defer m.free()
@@ -211,7 +214,7 @@ func (f *File) ListObjects() ([]ObjectInfo, error) {
 	}
 }
 
-// ListComponents tells of all components, or, if of is not nil, of those of an object, by few calls.
+// ListComponents describes all components with few calls. If of is not nil, only those of that object.
 func (f *File) ListComponents(of *Object) ([]ComponentInfo, error) {
 	var m memory
 	defer m.free()

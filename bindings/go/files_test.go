@@ -186,7 +186,7 @@ func TestModels(t *testing.T) {
 	}
 	for _, r := range requests {
 		if want, _ := r.Component.Read(); !bytes.Equal(want, r.Dst) {
-			t.Error("a batch reads other bytes")
+			t.Error("the batch read different bytes")
 		}
 	}
 }
@@ -268,7 +268,7 @@ func TestFailuresAndStops(t *testing.T) {
 	}
 	finish(t, w)
 	if steps == 0 {
-		t.Error("no progress of writing")
+		t.Error("writing did not report progress")
 	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -702,7 +702,7 @@ func TestMeasureMayBeStopped(t *testing.T) {
 	}
 }
 
-func TestConvertAsksForNoMemoryThatAFileMerelyClaims(t *testing.T) {
+func TestConvertDoesNotAllocateAFalseDeclaredSize(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.zt")
 	w, err := Create(path, &WriterOptions{Encoding: EncodingZstd})
 	must(t, err)
@@ -722,14 +722,15 @@ func TestConvertAsksForNoMemoryThatAFileMerelyClaims(t *testing.T) {
 	if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
 		t.Errorf("%d bytes of memory for a file of %d", took, len(file))
 	}
-	// One cannot tell its size, the other says 16 TiB.
+	// Each component has 1 byte per element. The first file does not declare its size, the second declares 16
+	// TiB.
 	for _, name := range []string{"copy/unsupported-component.zt", "foreign/invalid/amber-pt-view-expand-exabyte.pt"} {
 		for _, o := range opened(t, data+name).Objects() {
 			_, err := Convert[float32](o)
 			size, _ := o.SizeAs(DTypeU8)
 			got, whole := Convert[uint8](o)
 			if errors.Is(whole, ErrLimit) && err == nil {
-				whole = nil // u8 does not hold its numbers
+				whole = nil // the numbers do not fit in u8
 			}
 			if (err == nil) != (whole == nil) || size > 1<<30 && got != nil {
 				t.Errorf("%s: %v, %v", name, err, whole)

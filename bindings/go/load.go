@@ -14,52 +14,53 @@ import (
 	"unsafe"
 )
 
-// LoadOrder says which requests of a load are begun first.
+// LoadOrder selects which requests of a load start first.
 type LoadOrder int32
 
-// The orders.
+// Orders of a load.
 const (
-	LoadByPosition   LoadOrder = C.ZT_LOAD_ORDER_POSITION // By file and place in it.
+	LoadByPosition   LoadOrder = C.ZT_LOAD_ORDER_POSITION // By file and position in it.
 	LoadAsGiven      LoadOrder = C.ZT_LOAD_ORDER_GIVEN
 	LoadLargestFirst LoadOrder = C.ZT_LOAD_ORDER_LARGEST
 )
 
-// LoadOptions of NewLoad. The zero value has the defaults; ztensor.h says more of each.
+// LoadOptions are options of NewLoad. The zero value has the defaults; ztensor.h describes each.
 type LoadOptions struct {
 	Threads   int
 	Direct    Direct
 	ChunkSize uint64
 	InFlight  uint64
 	Verify    bool
-	Pinned    bool // All memory that is given is pinned and contiguous.
+	Pinned    bool // The caller's memory is pinned and contiguous.
 	Order     LoadOrder
-	KeepGoing bool   // A request that fails does not end the others.
-	Ring      []byte // Memory of the slots, the load's until Close; nil: the library's.
+	KeepGoing bool   // If a request fails, the others continue.
+	Ring      []byte // Memory for the slots, in use until Close. If nil, the library allocates it.
 	Slots     int
 	SlotSize  uint64
 	Hooks     *ThreadHooks
 }
 
-// Load reads requests, of any files, while what was read is used. Any number of goroutines may take events.
+// Load reads requests, of one or more files, while the caller uses what was read. Any number of goroutines
+// may call Next.
 type Load struct {
 	handle *C.zt_load
 	memory memory
 	kept   []*lasting
 }
 
-// LoadEvent is bytes of a request, or why it failed.
+// LoadEvent is a run of bytes of a request, or the error of a request.
 type LoadEvent struct {
-	Request int    // Its number.
-	Data    []byte // In Dst of the request, or in a slot, read-only, until Release.
-	Offset  uint64 // The first of them, counted in what the request reads.
-	Last    bool   // Nothing more comes of the request.
+	Request int    // Index of the request.
+	Data    []byte // In Dst of the request or, read-only and until Release, in a slot.
+	Offset  uint64 // Offset of Data in what the request reads.
+	Last    bool   // These are the last bytes of the request.
 	Err     error
 	load    *Load
 	event   C.zt_load_event
 }
 
-// NewLoad begins to read, requests without Dst into slots of a ring, which are filled again when they are given back. options may be
-// nil. End it with Close, until when every Dst is the load's.
+// NewLoad starts to read. Requests without Dst are read into slots of a ring; Release makes a slot available
+// again. options may be nil. Call Close at the end. Until then every Dst is in use.
 func NewLoad(requests []Request, options *LoadOptions) (*Load, error) {
 	l := new(Load)
 	all, err := fillRequests(&l.memory, requests)
@@ -95,8 +96,9 @@ func NewLoad(requests []Request, options *LoadOptions) (*Load, error) {
 	return l, nil
 }
 
-// Next waits for what is next, which is to be given back by Release: bytes or, with Err, a request that failed. ErrTimeout if nothing
-// came in that time; at the end io.EOF, or the failure that ended the load.
+// Next waits for the next event: bytes or, with Err, a request that failed. Call Release on the event. If
+// there is no event in time it returns ErrTimeout. At the end it returns io.EOF, or the error that ended the
+// load.
 func (l *Load) Next(timeout time.Duration) (LoadEvent, error) {
 	var m memory
 	defer m.free()
@@ -118,19 +120,19 @@ func (l *Load) Next(timeout time.Duration) (LoadEvent, error) {
 	}
 	made := LoadEvent{Request: int(e.tag), Data: borrowed(e.data, uint64(e.size)), Offset: uint64(e.offset), Last: e.last != 0,
 		Err: failure, load: l, event: *e}
-	made.event.data = unsafe.Pointer(nil) // for Release: C is given no pointer of Go
+	made.event.data = unsafe.Pointer(nil) // for Release: C must not get a pointer to Go memory
 	return made, nil
 }
 
-// Release gives the bytes of the event back, from any goroutine; once is enough.
+// Release returns the event's slot to the load, from any goroutine. Call it once.
 func (e LoadEvent) Release() {
 	if e.load != nil && e.load.handle != nil {
 		C.zt_load_release(e.load.handle, &e.event)
 	}
 }
 
-// All gives all events, as Next does, each released behind yield; a failure that ends the load comes last. If context is done the load
-// is cancelled, and the error is the context's, too. For range with Go 1.23.
+// All iterates over all events, like Next, and releases each after yield. An error that ends the load comes
+// last. If context is done, All cancels the load and returns the context's error, too. For range in Go 1.23.
 func (l *Load) All(c context.Context) func(yield func(LoadEvent, error) bool) {
 	return func(yield func(LoadEvent, error) bool) {
 		end, ended := make(chan struct{}), make(chan struct{})
@@ -160,20 +162,20 @@ func (l *Load) All(c context.Context) func(yield func(LoadEvent, error) bool) {
 	}
 }
 
-// Cancel has what waits in Next get ErrCancelled.
+// Cancel makes calls of Next return ErrCancelled.
 func (l *Load) Cancel() error {
 	return call(func() C.zt_status { return C.zt_load_cancel(l.handle) })
 }
 
-// LoadPartStats is what a load read of a file, or of a part of a model.
+// LoadPartStats counts what a load read of a file, or of a part of a model.
 type LoadPartStats struct {
-	Path                     string // "" where it was not opened by one.
+	Path                     string // "" if it was not opened by a path.
 	Part                     int
-	StoredBytes, DirectBytes uint64 // DirectBytes came past the page cache.
-	Reason                   string // Why so.
+	StoredBytes, DirectBytes uint64 // DirectBytes bypassed the page cache.
+	Reason                   string // The reason for the way of reading.
 }
 
-// PartStats tells of each file and part what was read of it so far. Before Close.
+// PartStats returns the counts so far for each file and part. Call it before Close.
 func (l *Load) PartStats() (all []LoadPartStats, err error) {
 	var m memory
 	defer m.free()
@@ -193,7 +195,7 @@ func (l *Load) PartStats() (all []LoadPartStats, err error) {
 	}
 }
 
-// Close stops what is not done, and tells what was read and how it ended. No goroutine may be using the load.
+// Close stops the load and returns what it read and how it ended. No goroutine may be using the load.
 func (l *Load) Close() (Stats, error) {
 	stats := &sized[C.zt_read_stats](&l.memory, 1)[0]
 	err := call(func() C.zt_status { return C.zt_load_finish(l.handle, stats) })

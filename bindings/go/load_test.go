@@ -66,7 +66,7 @@ func TestLoad(t *testing.T) {
 			}
 			for i := range want {
 				if !bytes.Equal(got[i], want[i]) || all[i].Dst != nil && !bytes.Equal(all[i].Dst, want[i]) {
-					t.Errorf("a load has other bytes of %d", i)
+					t.Errorf("the load gave different bytes of %d", i)
 				}
 			}
 		}
@@ -77,7 +77,7 @@ func TestLoad(t *testing.T) {
 	must(t, err)
 	held, err := load.Next(Forever)
 	must(t, err)
-	if _, err := load.Next(0); !errors.Is(err, ErrTimeout) { // the one slot is held
+	if _, err := load.Next(0); !errors.Is(err, ErrTimeout) { // the only slot is in use
 		t.Error(err)
 	}
 	held.Release()

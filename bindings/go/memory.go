@@ -11,14 +11,14 @@ import (
 	"unsafe"
 )
 
-// memory is what C may hold during a call: structs, texts and arrays of C, and slices of Go that stay where they are.
+// memory keeps what C uses during a call: structs, texts and arrays of C, and pinned slices of Go.
 type memory struct {
 	held   []unsafe.Pointer
 	pinned pinner
 }
 
 func (m *memory) take(size uintptr) unsafe.Pointer {
-	made := C.calloc(1, C.size_t(size)+1) // never 0, never nil: cgo ends the process where there is no memory
+	made := C.calloc(1, C.size_t(size)+1) // never 0 bytes, never nil: cgo ends the process if the allocation fails
 	m.held = append(m.held, made)
 	return made
 }
@@ -31,7 +31,8 @@ func (m *memory) free() {
 	m.pinned.Unpin()
 }
 
-// lasting is memory of a file that is in memory, until its last reader is done; nil for other files.
+// lasting is the memory of a file that is in memory. It stays until its last reader is done. It is nil for
+// other files.
 type lasting struct {
 	memory
 	users int32
@@ -50,7 +51,7 @@ func (l *lasting) release() {
 	}
 }
 
-// sized makes structs of the interface with struct_size set and all else zero, which is the default.
+// sized makes a struct with struct_size set and zeros, the defaults, elsewhere.
 func sized[T any](m *memory, count int) []T {
 	var one T
 	made := unsafe.Slice((*T)(m.take(unsafe.Sizeof(one)*uintptr(count))), count)
@@ -75,7 +76,7 @@ func (m *memory) numbers(n []uint64) *C.uint64_t {
 	return (*C.uint64_t)(made)
 }
 
-// borrow has a field of a struct of C point to a slice of Go, until free.
+// borrow sets a field of a C struct to a slice of Go, until free.
 func (m *memory) borrow(field *unsafe.Pointer, b []byte) {
 	if len(b) > 0 {
 		m.pinned.Pin(&b[0])
@@ -83,7 +84,7 @@ func (m *memory) borrow(field *unsafe.Pointer, b []byte) {
 	}
 }
 
-// chars is text for the time of a call.
+// chars returns C text that is valid during a call.
 func chars(s string) (*C.char, C.size_t) {
 	return (*C.char)(pointer([]byte(s))), C.size_t(len(s))
 }
@@ -122,7 +123,7 @@ func first[T any](items []T) *T {
 	return &items[0]
 }
 
-// texts is an array of C of NUL-ended texts.
+// texts returns a C array of NUL-terminated texts.
 func (m *memory) texts(all []string) **C.char {
 	made := unsafe.Slice((**C.char)(m.take(uintptr(len(all))*unsafe.Sizeof((*C.char)(nil)))), len(all))
 	for i, one := range all {

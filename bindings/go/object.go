@@ -7,20 +7,20 @@ import "C"
 
 import "unsafe"
 
-// Object is a named tensor. It lives until its file is closed.
+// Object is a named tensor. It is valid until its file is closed.
 type Object struct {
 	handle *C.zt_object
 	kept   *lasting
 }
 
-// info is all zero of the null object.
+// info returns zeros for the null object.
 func (o Object) info() (i C.zt_object_info) {
 	i.struct_size = C.sizeof_zt_object_info
 	C.zt_object_get_info(o.handle, &i)
 	return i
 }
 
-// Name of the object.
+// Name returns the object's name.
 func (o Object) Name() string {
 	i := o.info()
 	return counted(i.name, i.name_length)
@@ -30,30 +30,31 @@ func shape(from *C.uint64_t, rank C.size_t) []uint64 {
 	return append(make([]uint64, 0, int(rank)), unsafe.Slice((*uint64)(unsafe.Pointer(from)), int(rank))...)
 }
 
-// Shape, outermost dimension first.
+// Shape returns the shape, outermost dimension first.
 func (o Object) Shape() []uint64 {
 	return shape(C.zt_object_shape(o.handle), C.zt_object_rank(o.handle))
 }
 
-// ElementCount is the product of the shape.
+// ElementCount returns the product of the shape.
 func (o Object) ElementCount() uint64 { return uint64(C.zt_object_element_count(o.handle)) }
 
-// Format is FormatDense, FormatSparseCSR or another.
+// Format returns FormatDense, FormatSparseCSR or another format.
 func (o Object) Format() Format { return Format(C.zt_object_format(o.handle)) }
 
-// FormatName is "dense", "sparse_csr" or another, the file's own where it is not known.
+// FormatName returns "dense", "sparse_csr" or another name. If the format is unknown, this is the name in the
+// file.
 func (o Object) FormatName() string {
 	i := o.info()
 	return own(i.format_name, Format(i.format))
 }
 
-// Attributes as encoding/json decodes them; nil without attributes.
+// Attributes returns the attributes as encoding/json decodes them, or nil without attributes.
 func (o Object) Attributes() (map[string]any, error) { return attributes(o.Value()) }
 
-// Value is the tree of the object's attributes; a null value without attributes.
+// Value returns the tree of the object's attributes, or a null value without attributes.
 func (o Object) Value() Value { return Value{C.zt_object_attributes(o.handle)} }
 
-// Components of the object.
+// Components returns the object's components.
 func (o Object) Components() []Component {
 	components := make([]Component, int(C.zt_component_count(o.handle)))
 	for i := range components {
@@ -62,7 +63,7 @@ func (o Object) Components() []Component {
 	return components
 }
 
-// Component returns the component of that role ("data" in a dense object), or ErrNotFound.
+// Component returns the component with a role ("data" in a dense object), or ErrNotFound.
 func (o Object) Component(role string) (Component, error) {
 	text, length := chars(role)
 	found := C.zt_component_find_n(o.handle, text, length)
@@ -72,7 +73,8 @@ func (o Object) Component(role string) (Component, error) {
 	return Component{found, o.kept}, nil
 }
 
-// ReadSlice reads count elements from start on in each dimension, step apart (nil: 1), of a dense object.
+// ReadSlice reads a hyperslab of a dense object. In each dimension it reads count elements from start on,
+// step apart. A nil step is 1.
 func (o Object) ReadSlice(start, count, step []uint64, dst []byte) error {
 	rank := int(C.zt_object_rank(o.handle))
 	if len(start) != rank || len(count) != rank || step != nil && len(step) != rank {
@@ -83,7 +85,7 @@ func (o Object) ReadSlice(start, count, step []uint64, dst []byte) error {
 	})
 }
 
-// Array is a component of a view: bytes that live until the file is closed.
+// Array is a component of a view. Its bytes are valid until the file is closed.
 type Array struct {
 	Bytes []byte
 	Count uint64
@@ -95,10 +97,10 @@ func arrayOf(a *C.zt_array) Array {
 	return Array{borrowed(a.data, uint64(a.size)), uint64(a.count), DType(a.dtype), Type(a._type)}
 }
 
-// ElementsOf looks at an array's elements as T; see Elements.
+// ElementsOf returns an array's elements as T; see Elements.
 func ElementsOf[T Element](a Array) ([]T, error) { return elements[T](a.Bytes, a.DType) }
 
-// Tensor is a dense object: in the mapped file, or decoded once into memory of the file.
+// Tensor is a dense object, in the mapped file or decoded once into the file's memory.
 func (o Object) Tensor() (Array, error) {
 	var v C.zt_tensor
 	v.struct_size = C.sizeof_zt_tensor
@@ -109,13 +111,14 @@ func (o Object) Tensor() (Array, error) {
 	return Array{borrowed(v.data, uint64(v.size)), o.ElementCount(), DType(v.dtype), Type(v._type)}, nil
 }
 
-// CSR is a matrix of compressed sparse rows, checked: row r has the entries Indptr[r] up to Indptr[r+1].
+// CSR is a matrix of compressed sparse rows whose structure was checked. Row r has the entries from Indptr[r]
+// up to Indptr[r+1].
 type CSR struct {
 	Rows, Columns           uint64
 	Values, Indices, Indptr Array
 }
 
-// CSR checks a sparse_csr object and gives its parts.
+// CSR checks a sparse_csr object and returns its parts.
 func (o Object) CSR() (CSR, error) {
 	var v C.zt_csr
 	v.struct_size = C.sizeof_zt_csr
@@ -125,13 +128,13 @@ func (o Object) CSR() (CSR, error) {
 	return CSR{uint64(v.rows), uint64(v.columns), arrayOf(&v.values), arrayOf(&v.indices), arrayOf(&v.indptr)}, nil
 }
 
-// COO is a coordinate list, checked: Coords has a run of numbers for each dimension.
+// COO is a coordinate list whose structure was checked. Coords has a run of numbers for each dimension.
 type COO struct {
 	Shape          []uint64
 	Values, Coords Array
 }
 
-// COO checks a sparse_coo object and gives its parts.
+// COO checks a sparse_coo object and returns its parts.
 func (o Object) COO() (COO, error) {
 	var v C.zt_coo
 	v.struct_size = C.sizeof_zt_coo
@@ -141,7 +144,7 @@ func (o Object) COO() (COO, error) {
 	return COO{shape(v.shape, v.rank), arrayOf(&v.values), arrayOf(&v.coords)}, nil
 }
 
-// Quantized is a tensor of quantized groups, checked; without zeros, Zeros has no bytes.
+// Quantized is a tensor of quantized groups that was checked. Zeros is empty if there are no zeros.
 type Quantized struct {
 	Shape                       []uint64
 	Bits, GroupSize             uint64
@@ -152,7 +155,7 @@ type Quantized struct {
 	MSBFirst, ZerosPacked       bool
 }
 
-// Quantized checks a quantized_group, zt.quant_group/1 or zt.mx/1 object and gives its parts.
+// Quantized checks a quantized_group, zt.quant_group/1 or zt.mx/1 object and returns its parts.
 func (o Object) Quantized() (Quantized, error) {
 	var v C.zt_quantized
 	v.struct_size = C.sizeof_zt_quantized

@@ -8,7 +8,7 @@ import "C"
 
 import "encoding/json"
 
-// Data is a component to be written.
+// Data is a component to write.
 type Data struct {
 	Role     string
 	DType    DType
@@ -18,7 +18,7 @@ type Data struct {
 	Digest   Digest
 }
 
-// DataOf makes a component of a slice, without a copy.
+// DataOf makes a component from a slice, without a copy.
 func DataOf[T Element](role string, data []T) Data {
 	return Data{Role: role, DType: dtypeOf[T](), Bytes: bytesOf(data)}
 }
@@ -31,13 +31,13 @@ func (d *Data) fill(m *memory, c *C.zt_component_desc) {
 	c.size = C.uint64_t(len(d.Bytes))
 }
 
-// Description of an object to be written.
+// Description of an object to write.
 type Description struct {
 	Name       string
 	Format     Format
-	FormatName string // Where Format is FormatOther.
+	FormatName string // If Format is FormatOther.
 	Shape      []uint64
-	Attributes map[string]any // Anything that encoding/json takes.
+	Attributes map[string]any // Values that encoding/json encodes.
 }
 
 func (d *Description) fill(m *memory, c *C.zt_object_desc) error {
@@ -88,10 +88,10 @@ func WriteDense[T Element](w *Writer, name string, shape []uint64, data []T) err
 type Dense struct {
 	Name  string
 	Shape []uint64
-	Data  Data // Its role does not matter.
+	Data  Data // Its role is ignored.
 }
 
-// WriteBatch writes many tensors in one call, several at once where that is faster.
+// WriteBatch writes many tensors in one call, several at once if that is faster.
 func (w *Writer) WriteBatch(tensors []Dense) error {
 	var m memory
 	defer m.free()
@@ -108,7 +108,7 @@ func (w *Writer) WriteBatch(tensors []Dense) error {
 	return w.call(func() C.zt_status { return C.zt_write_batch(w.handle, first(all), C.size_t(len(all))) })
 }
 
-// WriteCSR writes a matrix of compressed sparse rows, whose structure is checked.
+// WriteCSR checks and writes a matrix of compressed sparse rows.
 func WriteCSR[T Element](w *Writer, name string, rows, columns uint64, values []T, indices, indptr []uint64) error {
 	if len(indices) != len(values) || uint64(len(indptr)) != rows+1 {
 		return refuse(ErrInvalidArgument, "a csr object has an index for each value, and rows + 1 row starts")
@@ -122,7 +122,7 @@ func WriteCSR[T Element](w *Writer, name string, rows, columns uint64, values []
 	})
 }
 
-// WriteCOO writes a coordinate list, whose structure is checked. coords has a run of numbers for each dimension.
+// WriteCOO checks and writes a coordinate list. coords has a run of numbers for each dimension.
 func WriteCOO[T Element](w *Writer, name string, shape []uint64, values []T, coords []uint64) error {
 	if len(coords) != len(values)*len(shape) {
 		return refuse(ErrInvalidArgument, "a coo object has a coordinate for each value and dimension")
@@ -136,18 +136,18 @@ func WriteCOO[T Element](w *Writer, name string, shape []uint64, values []T, coo
 	})
 }
 
-// QuantizedGroup is a tensor of quantized groups to be written; without zeros, Zeros has no bytes.
+// QuantizedGroup is a tensor of quantized groups to write. Zeros is empty if there are no zeros.
 type QuantizedGroup struct {
 	Bits, GroupSize             uint64
 	Packing                     string
-	PackedWeight, Scales, Zeros Data // Their roles do not matter.
-	HasAxis                     bool // What follows is said, which zTensor 2 demands.
+	PackedWeight, Scales, Zeros Data // Their roles are ignored.
+	HasAxis                     bool // The fields after it are set; zTensor 2 needs them.
 	Axis                        uint64
 	ZeroPoint                   int64
 	MSBFirst, ZerosPacked       bool
 }
 
-// WriteQuantized writes a tensor of quantized groups, whose geometry is checked; in zTensor 2 as zt.quant_group/1.
+// WriteQuantized checks and writes a tensor of quantized groups; in zTensor 2 as zt.quant_group/1.
 func (w *Writer) WriteQuantized(name string, shape []uint64, q QuantizedGroup) error {
 	var m memory
 	defer m.free()
@@ -170,7 +170,8 @@ func (w *Writer) WriteQuantized(name string, shape []uint64, q QuantizedGroup) e
 	})
 }
 
-// Begin opens an object that is written piece by piece: for each component BeginComponent and Write, then End.
+// Begin starts an object that is written in pieces. Call BeginComponent and Write for each component, then
+// End.
 func (w *Writer) Begin(object Description) error {
 	var m memory
 	defer m.free()
@@ -181,7 +182,8 @@ func (w *Writer) Begin(object Description) error {
 	return w.call(func() C.zt_status { return C.zt_write_begin(w.handle, c) })
 }
 
-// BeginComponent opens a component of the open object. With Bytes it is whole; without, Write gives them.
+// BeginComponent starts a component of the open object. If data has Bytes, they are the complete component.
+// Otherwise call Write.
 func (w *Writer) BeginComponent(part Data) error {
 	var m memory
 	defer m.free()
@@ -190,7 +192,7 @@ func (w *Writer) BeginComponent(part Data) error {
 	return w.call(func() C.zt_status { return C.zt_write_component(w.handle, c) })
 }
 
-// Write adds bytes to the open component: an io.Writer.
+// Write appends bytes to the open component. It implements io.Writer.
 func (w *Writer) Write(p []byte) (int, error) {
 	if err := w.call(func() C.zt_status { return C.zt_write_data(w.handle, pointer(p), C.size_t(len(p))) }); err != nil {
 		return 0, err
@@ -203,7 +205,7 @@ func (w *Writer) End() error {
 	return w.call(func() C.zt_status { return C.zt_write_end(w.handle) })
 }
 
-// optional name: NULL for none.
+// optional returns NULL for an empty name.
 func (m *memory) optional(name []string) (*C.char, C.size_t) {
 	if len(name) == 0 {
 		return nil, 0
@@ -211,15 +213,17 @@ func (m *memory) optional(name []string) (*C.char, C.size_t) {
 	return m.text(name[0]), C.size_t(len(name[0]))
 }
 
-// CopyOptions of Copy. Zero fields keep what is stored; any other field has the object written anew.
+// CopyOptions are options of Copy. With zero fields the stored bytes are copied. Any other field rewrites the
+// object.
 type CopyOptions struct {
 	Encoding Encoding
 	Digest   Digest
-	DType    DType // Of floats.
+	DType    DType // For floats.
 	Type     Type  // The block type to quantize floats to.
 }
 
-// Copy copies an object of an open file, of any container; under a new name, if one is given. options may be nil.
+// Copy copies an object of an open file, of any container. If a name is given, the copy has that name.
+// options may be nil.
 func (w *Writer) Copy(from Object, options *CopyOptions, newName ...string) error {
 	var m memory
 	defer m.free()
@@ -232,7 +236,8 @@ func (w *Writer) Copy(from Object, options *CopyOptions, newName ...string) erro
 	return w.call(func() C.zt_status { return C.zt_write_copy(w.handle, from.handle, o) })
 }
 
-// AddShard makes an open file of zTensor 2 a shard of the one that is written; readers look for it as STEM-name.zt.
+// AddShard makes an open file of zTensor 2 a shard of the file that is written. Readers look for it as
+// STEM-name.zt.
 func (w *Writer) AddShard(name string, file *File) error {
 	var m memory
 	defer m.free()
@@ -241,7 +246,8 @@ func (w *Writer) AddShard(name string, file *File) error {
 	})
 }
 
-// Link adds an object of a file that AddShard made a shard, whose bytes stay there; under a new name, if one is given.
+// Link adds an object of a shard that AddShard added. Its bytes stay in the shard. If a name is given, the
+// object has that name.
 func (w *Writer) Link(from Object, newName ...string) error {
 	var m memory
 	defer m.free()
@@ -249,7 +255,7 @@ func (w *Writer) Link(from Object, newName ...string) error {
 	return w.call(func() C.zt_status { return C.zt_write_link(w.handle, from.handle, name, length) })
 }
 
-// CopyAttributes sets all attributes of the file to those of an open file, of any container.
+// CopyAttributes replaces all attributes of the file by those of an open file, of any container.
 func (w *Writer) CopyAttributes(from *File) error {
 	return w.call(func() C.zt_status { return C.zt_write_copy_attributes(w.handle, from.handle) })
 }

@@ -17,25 +17,25 @@ import (
 	"unsafe"
 )
 
-// Options of Open. The zero value has the defaults; ztensor.h says more of each.
+// Options of Open. The zero value has the defaults; ztensor.h describes each.
 type Options struct {
 	Mode            Mode
 	Verify          bool // Checks every digest.
-	Strict          bool // Refuses what a lenient reader passes over.
+	Strict          bool // Rejects unknown dtypes, encodings and layouts.
 	Advice          Advice
 	MaxManifestSize uint64
 	MaxDecodedSize  uint64
 	MaxObjects      uint64
-	MaxMemory       uint64 // Most bytes for opening the file, but for components.
+	MaxMemory       uint64 // The limit in bytes for opening the file. Components are not counted.
 	Threads         int
-	Containers      []Container // Those that may be opened; nil for all.
-	Name            string      // What messages call the file.
-	Watch           Watch       // With Verify.
-	Allocator       *Allocator  // Where memory that is handed out comes from.
+	Containers      []Container // Containers that are accepted; nil for all.
+	Name            string      // The file's name in messages.
+	Watch           Watch       // Used with Verify.
+	Allocator       *Allocator  // Allocates memory that the library returns.
 	Hooks           *ThreadHooks
-	Part            bool // OpenModel opens the file alone, although it is a part of a model.
-	IncludeUnlisted bool // Also tensors that the index of a model names nowhere.
-	Combine         bool // The tensors of each quantized weight are one object.
+	Part            bool // OpenModel opens only this file, even if it is a part of a model.
+	IncludeUnlisted bool // Lists tensors that the index of a model does not name, too.
+	Combine         bool // Makes the tensors of each quantized weight one object.
 }
 
 func (o *Options) c(m *memory) (*C.zt_open_options, *watcher) {
@@ -89,12 +89,12 @@ func open(options *Options, how opening) (*File, error) {
 	return f, nil
 }
 
-// Open opens the file at path, of any container. options may be nil.
+// Open opens the file at path. It accepts any container. options may be nil.
 func Open(path string, options *Options) (*File, error) {
 	return open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status { return C.zt_open(m.text(path), o, f) })
 }
 
-// OpenModel opens a model, whichever of its files path names, or its folder.
+// OpenModel opens a model. path is any of its files, or its folder.
 func OpenModel(path string, options *Options) (*File, error) {
 	return open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status {
 		return C.zt_open_model(m.text(path), o, f)
@@ -108,21 +108,23 @@ func OpenParts(paths []string, options *Options) (*File, error) {
 	})
 }
 
-// OpenFD opens a file that is part of a larger one. The descriptor is duplicated. Whole as length is to the end.
+// OpenFD opens a file that is inside a larger one. It duplicates the descriptor. Whole, as length, means up
+// to the end.
 func OpenFD(fd uintptr, offset, length uint64, options *Options) (*File, error) {
 	return open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status {
 		return C.zt_open_fd(C.int(fd), C.uint64_t(offset), C.uint64_t(length), o, f)
 	})
 }
 
-// OpenHandle is OpenFD for a HANDLE of Windows, as os.File.Fd gives it there.
+// OpenHandle is OpenFD for a HANDLE of Windows, which os.File.Fd returns there.
 func OpenHandle(handle uintptr, offset, length uint64, options *Options) (*File, error) {
 	return open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status {
 		return C.open_by_handle(C.uintptr_t(handle), C.uint64_t(offset), C.uint64_t(length), o, f)
 	})
 }
 
-// OpenMemory opens a file that is in memory, which is copied to memory of C until Close, and until nothing reads it any more.
+// OpenMemory opens a file that is in memory. It copies the bytes to memory of C. The copy lives until Close
+// and the last reader's end.
 func OpenMemory(data []byte, options *Options) (*File, error) {
 	kept := &lasting{users: 1}
 	copied := kept.take(uintptr(len(data)))
@@ -138,30 +140,31 @@ func OpenMemory(data []byte, options *Options) (*File, error) {
 	return f, nil
 }
 
-// OpenReaderAt opens a file that r reads, which has size bytes. r is used by several goroutines at once, until Close.
+// OpenReaderAt opens a file of size bytes that r reads. Several goroutines use r at once, until Close.
 func OpenReaderAt(r io.ReaderAt, size int64, options *Options) (*File, error) {
 	return OpenSource(Source{ReaderAt: r, Size: size}, options)
 }
 
-// OpenSource opens a file that a function of yours reads.
+// OpenSource opens a file that the caller's functions read.
 func OpenSource(from Source, options *Options) (*File, error) {
 	kept := &source{Source: from}
 	f, err := open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status {
 		s := &sized[C.zt_source](m, 1)[0]
 		kept.fill(m, s)
-		return C.zt_open_source(s, o, f) // C closes the source, also where it fails
+		return C.zt_open_source(s, o, f) // C closes the source, even if opening fails
 	})
 	return f, because(err, kept.failed())
 }
 
-// Store has the files of a model: Open gives the file of a name, List the names in a folder (nil: no folders;
-// ErrNotFound where that is no folder). They are called from several threads at once, during OpenModelFrom.
+// Store provides the files of a model. Open opens a file by its name. List returns the names in a folder, or
+// ErrNotFound if it is not a folder; nil if there are no folders. OpenModelFrom calls them from several
+// threads at once.
 type Store struct {
 	Open func(name string) (Source, error)
 	List func(folder string) ([]string, error)
 }
 
-// OpenModelFrom opens a model as OpenModel does, whose files a store opens.
+// OpenModelFrom is OpenModel for files that a store opens.
 func OpenModelFrom(store Store, name string, options *Options) (*File, error) {
 	kept := &opener{Store: store}
 	handle := cgo.NewHandle(kept)

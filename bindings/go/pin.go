@@ -2,7 +2,8 @@
 
 package ztensor
 
-// pinner keeps memory alive. Before Go 1.21, which has runtime.Pinner, memory of the heap stays where it is.
+// pinner keeps memory alive. Go before 1.21 does not have runtime.Pinner, but does not move memory of the
+// heap.
 type pinner struct{ kept []any }
 
 func (p *pinner) Pin(pointer any) { p.kept = append(p.kept, pointer) }

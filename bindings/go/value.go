@@ -11,34 +11,35 @@ import (
 	"unsafe"
 )
 
-// Value is a value of an attribute, or null. It lives until its file is closed.
+// Value is a value of an attribute, or null. It is valid until its file is closed.
 type Value struct {
 	handle *C.zt_value
 }
 
-// Kind of the value.
+// Kind returns the kind of the value.
 func (v Value) Kind() Kind { return Kind(C.zt_value_get_kind(v.handle)) }
 
-// DType that the container states of a number or the elements of an array; DTypeOther for nothing.
+// DType returns the dtype that the container declares for a number or an array's elements, or DTypeOther.
 func (v Value) DType() DType { return DType(C.zt_value_dtype(v.handle)) }
 
-// Len is the number of items of an array, of pairs of a map, 1 for a tag.
+// Len returns the number of items of an array or of pairs of a map. For a tag it is 1.
 func (v Value) Len() int { return int(C.zt_value_count(v.handle)) }
 
-// At is an item of an array, the value of a pair, what is tagged; a null value otherwise.
+// At returns an item of an array, the value of a pair, or the tagged value. Otherwise it returns a null
+// value.
 func (v Value) At(i int) Value { return Value{C.zt_value_at(v.handle, C.size_t(i))} }
 
-// Key of a pair.
+// Key returns the key of a pair.
 func (v Value) Key(i int) Value { return Value{C.zt_value_key_at(v.handle, C.size_t(i))} }
 
-// Find gives what a map has under a key.
+// Find returns the value that a map has for a key.
 func (v Value) Find(key string) (Value, bool) {
 	text, length := chars(key)
 	found := C.zt_value_find_n(v.handle, text, length)
 	return Value{found}, found != nil
 }
 
-// All goes through the pairs of a map, or the items of an array with null keys; see File.All.
+// All iterates over the pairs of a map, or over the items of an array with null keys; see File.All.
 func (v Value) All() func(yield func(key, value Value) bool) {
 	return func(yield func(key, value Value) bool) {
 		for i := 0; i < v.Len(); i++ {
@@ -49,35 +50,35 @@ func (v Value) All() func(yield func(key, value Value) bool) {
 	}
 }
 
-// Bool gives the truth of a bool.
+// Bool returns the value of a bool.
 func (v Value) Bool() (bool, error) {
 	var out C.int32_t
 	err := call(func() C.zt_status { return C.zt_value_get_bool(v.handle, &out) })
 	return out != 0, err
 }
 
-// Int64 gives an integer that fits.
+// Int64 returns an integer that fits in int64.
 func (v Value) Int64() (int64, error) {
 	var out C.int64_t
 	err := call(func() C.zt_status { return C.zt_value_get_i64(v.handle, &out) })
 	return int64(out), err
 }
 
-// Uint64 gives an integer that fits.
+// Uint64 returns an integer that fits in uint64.
 func (v Value) Uint64() (uint64, error) {
 	var out C.uint64_t
 	err := call(func() C.zt_status { return C.zt_value_get_u64(v.handle, &out) })
 	return uint64(out), err
 }
 
-// Float64 gives a float, or an integer, rounded if it has to be.
+// Float64 returns a float, or an integer, rounded if necessary.
 func (v Value) Float64() (float64, error) {
 	var out C.double
 	err := call(func() C.zt_status { return C.zt_value_get_f64(v.handle, &out) })
 	return float64(out), err
 }
 
-// Text gives a string.
+// Text returns a string.
 func (v Value) Text() (string, error) {
 	var text *C.char
 	var length C.size_t
@@ -85,7 +86,7 @@ func (v Value) Text() (string, error) {
 	return counted(text, length), err
 }
 
-// Bytes gives a copy of a byte string.
+// Bytes returns a copy of a byte string.
 func (v Value) Bytes() ([]byte, error) {
 	var data unsafe.Pointer
 	var size C.size_t
@@ -93,14 +94,15 @@ func (v Value) Bytes() ([]byte, error) {
 	return append([]byte(nil), borrowed(data, uint64(size))...), err
 }
 
-// Tag gives the number of a tag; what it tags is At(0).
+// Tag returns the number of a tag. At(0) returns the tagged value.
 func (v Value) Tag() (uint64, error) {
 	var out C.uint64_t
 	err := call(func() C.zt_status { return C.zt_value_get_tag(v.handle, &out) })
 	return uint64(out), err
 }
 
-// Numbers gives the numbers of an array, exactly or an error; a number alone is an array of one.
+// Numbers returns the numbers of an array, or an error if T cannot hold one exactly. It reads a number as an
+// array of one.
 func Numbers[T Element](v Value) ([]T, error) {
 	count := v.Len()
 	if v.Kind() != KindArray {
@@ -113,7 +115,7 @@ func Numbers[T Element](v Value) ([]T, error) {
 	return made, err
 }
 
-// Strings gives the texts of an array.
+// Strings returns the texts of an array.
 func (v Value) Strings() ([]string, error) {
 	var m memory
 	defer m.free()
@@ -132,7 +134,7 @@ func (v Value) Strings() ([]string, error) {
 	return made, nil
 }
 
-// MarshalJSON gives compact JSON; what JSON lacks is as zt_value_to_json says.
+// MarshalJSON returns compact JSON. zt_value_to_json describes values that JSON does not have.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if v.handle == nil {
 		return []byte("null"), nil
@@ -143,7 +145,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	}
 	text := make([]byte, int(needed))
 	err := call(func() C.zt_status { return C.zt_value_to_json(v.handle, (*C.char)(pointer(text)), needed, &needed) })
-	return text[:len(text)-1], err // but the NUL
+	return text[:len(text)-1], err // without the NUL
 }
 
 func attributes(v Value) (map[string]any, error) {

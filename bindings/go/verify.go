@@ -7,31 +7,32 @@ package ztensor
 */
 import "C"
 
-// Failure is what Verify found broken. The component is null where it is the object as a whole, both are for the padding.
+// Failure is damage that Verify found. Component is null if the object as a whole is damaged. Both are null
+// for padding.
 type Failure struct {
 	Object    Object
 	Component Component
 	Err       error
 }
 
-// VerifyOptions of Verify. The zero value checks everything but padding.
+// VerifyOptions are options of Verify. The zero value checks everything except padding.
 type VerifyOptions struct {
 	Checks    Check // CheckDigests | CheckContents | CheckPadding | CheckRequireDigests; 0 for digests and contents.
 	Threads   int
 	Watch     Watch
-	OnFailure func(Failure) (on bool) // Called for each failure, from one goroutine at a time; false ends the call.
+	OnFailure func(Failure) (on bool) // Called for each failure, from one goroutine at a time. false stops the call.
 	Object    *Object                 // Only this object.
 	Component *Component              // Only this component.
 }
 
-// Report is what Verify looked at.
+// Report counts what Verify checked.
 type Report struct {
 	Objects, Components, Bytes, DigestsVerified, DigestsAbsent, DigestsUnknown, PaddingNonzero uint64
-	BytesNotCovered                                                                            uint64 // Of components without a digest that could be checked.
-	NotChecked                                                                                 uint64 // Components, objects and shards; the error is then Unsupported.
+	BytesNotCovered                                                                            uint64 // In components without a digest that could be checked.
+	NotChecked                                                                                 uint64 // Components, objects and shards. The error is then Unsupported.
 }
 
-// Verify checks every digest and all contents; the error is the first failure. options may be nil.
+// Verify checks every digest and all contents. The error is the first failure. options may be nil.
 func (f *File) Verify(options *VerifyOptions) (Report, error) {
 	var m memory
 	defer m.free()
@@ -67,7 +68,7 @@ func (f *File) Verify(options *VerifyOptions) (Report, error) {
 		uint64(r.bytes_not_covered), uint64(r.not_checked)}, err
 }
 
-// Failures lists all damage that Verify finds; the error says why it could not check.
+// Failures returns all damage that Verify finds. The error gives the reason if it could not check.
 func (f *File) Failures(options VerifyOptions) ([]Failure, error) {
 	var found []Failure
 	options.OnFailure = func(one Failure) bool { found = append(found, one); return true }
@@ -78,20 +79,20 @@ func (f *File) Failures(options VerifyOptions) ([]Failure, error) {
 	return found, err
 }
 
-// RepairOptions of Repair.
+// RepairOptions are options of Repair.
 type RepairOptions struct {
 	DryRun          bool
-	CutAt           uint64 // Where the file is to end; 0: Repair finds out.
+	CutAt           uint64 // Where the file shall end. If 0, Repair finds the place.
 	MaxManifestSize uint64
 	Watch           Watch
 }
 
-// Repaired is what Repair did.
+// Repaired describes what Repair did.
 type Repaired struct {
 	OldSize, NewSize, Objects uint64
 }
 
-// Repair cuts an unfinished append back; see zt_repair. options may be nil.
+// Repair removes an unfinished append; see zt_repair. options may be nil.
 func Repair(path string, options *RepairOptions) (Repaired, error) {
 	var m memory
 	defer m.free()

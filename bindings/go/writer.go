@@ -13,20 +13,21 @@ import (
 	"unsafe"
 )
 
-// WriterOptions of Create. The zero value has the defaults: 1.2, raw, CRC-32C; ztensor.h says more of each.
+// WriterOptions are options of Create. The zero value has the defaults: 1.2, raw, CRC-32C. ztensor.h
+// describes each.
 type WriterOptions struct {
 	Spec           Spec
-	Encoding       Encoding // Of what says nothing else.
-	Level          int      // Of zstd; 0 for the default.
-	Digest         Digest   // Of what says nothing else.
+	Encoding       Encoding // The default of components.
+	Level          int      // The level of zstd; 0 for the default.
+	Digest         Digest   // The default of components.
 	Durable        bool     // Syncs the file before it is published.
-	AllowDamaged   bool     // Copies go on past bytes that do not agree with a checksum, without a new digest.
-	Threads        int      // 0: as many as there are processors.
+	AllowDamaged   bool     // Copies bytes that do not match their checksum, without a new digest.
+	Threads        int      // 0: one per processor.
 	Alignment      uint64
 	LargeAlignment uint64
 	LargeSize      uint64
 	FrameSize      uint64
-	Watch          Watch // Of all calls; total is 0.
+	Watch          Watch // For all calls. The total is 0.
 	Hooks          *ThreadHooks
 }
 
@@ -57,7 +58,7 @@ func (o *WriterOptions) c(m *memory) (*C.zt_write_options, *watcher) {
 	return made, w
 }
 
-// Writer writes a file, which appears whole at Finish.
+// Writer writes a file. Finish publishes the complete file.
 type Writer struct {
 	handle  *C.zt_writer
 	watcher *watcher
@@ -77,7 +78,7 @@ func begin(options *WriterOptions, how func(*memory, *C.zt_write_options, *Write
 	return w, nil
 }
 
-// call adds what the caller's writer said.
+// call adds the error of the caller's writer.
 func (w *Writer) call(body func() C.zt_status) error {
 	err := w.watcher.during(body)
 	if w.to != nil {
@@ -86,14 +87,14 @@ func (w *Writer) call(body func() C.zt_status) error {
 	return err
 }
 
-// Create begins a new file; what is at path stays until Finish. options may be nil.
+// Create starts a new file. Until Finish the file at path is unchanged. options may be nil.
 func Create(path string, options *WriterOptions) (*Writer, error) {
 	return begin(options, func(m *memory, o *C.zt_write_options, w *Writer) C.zt_status {
 		return C.zt_write_create(m.text(path), o, &w.handle)
 	})
 }
 
-// Append adds to a file, and edits it.
+// Append adds to a file and edits it.
 func Append(path string, options *WriterOptions) (*Writer, error) {
 	return begin(options, func(m *memory, o *C.zt_write_options, w *Writer) C.zt_status {
 		return C.zt_write_append(m.text(path), o, &w.handle)
@@ -105,18 +106,18 @@ func NewWriter(to io.Writer, options *WriterOptions) (*Writer, error) {
 	return begin(options, func(m *memory, o *C.zt_write_options, w *Writer) C.zt_status {
 		w.to = &writing{Writer: to}
 		sink := &sized[C.zt_sink](m, 1)[0]
-		C.zt_go_sink(sink, C.uintptr_t(cgo.NewHandle(w.to))) // C closes it
+		C.zt_go_sink(sink, C.uintptr_t(cgo.NewHandle(w.to))) // C frees it
 		return C.zt_write_create_sink(sink, o, &w.handle)
 	})
 }
 
-// Summary is what a finished writer wrote.
+// Summary counts what a finished writer wrote.
 type Summary struct {
 	FileSize, Objects, Components, StoredBytes, DataBytes uint64
-	Damaged                                               uint64 // Components that were copied although they are damaged.
+	Damaged                                               uint64 // Damaged components that were copied.
 }
 
-// Finish publishes the file and ends the writer, whatever comes of it.
+// Finish publishes the file and ends the writer, even if it fails.
 func (w *Writer) Finish() (Summary, error) {
 	if w.handle == nil {
 		return Summary{}, refuse(ErrState, "the writer has ended")
@@ -131,7 +132,7 @@ func (w *Writer) Finish() (Summary, error) {
 		uint64(s.damaged)}, err
 }
 
-// Abort leaves no trace; after Finish it does nothing, so it may be deferred.
+// Abort discards the file. After Finish it does nothing, so it may be deferred.
 func (w *Writer) Abort() {
 	C.zt_write_abort(w.handle)
 	w.handle = nil

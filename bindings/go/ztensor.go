@@ -1,12 +1,12 @@
-// Package ztensor opens, reads, verifies and writes zTensor .zt files, and reads other containers (safetensors, GGUF, ...),
-// through the C library libztensor.
+// Package ztensor opens, reads, verifies and writes zTensor .zt files, and reads other containers
+// (safetensors, GGUF, ...), through the C library libztensor.
 //
-// Bytes of a mapped file are borrowed as slices, not copied: Component.Bytes and Elements give memory of the file, which is
-// read-only (writing to it ends the process) and gone after File.Close. Read and ReadInto copy.
+// Component.Bytes and Elements return slices of the mapped file, without a copy. They are read-only: writing
+// to one ends the process. They are invalid after File.Close. Read and ReadInto copy.
 //
-// A File may be used by any number of goroutines at once, a Writer by one at a time. Neither has a finalizer: close what
-// you open. The package is linked through pkg-config, so libztensor has to be installed or PKG_CONFIG_PATH has to name
-// where its ztensor.pc is.
+// A File may be used by any number of goroutines at once, a Writer by one at a time. Neither has a finalizer:
+// close what you open. The package is linked through pkg-config, so libztensor must be installed or
+// PKG_CONFIG_PATH must name the folder of its ztensor.pc.
 package ztensor
 
 /*
@@ -21,10 +21,10 @@ import (
 	"syscall"
 )
 
-// Status is what a call of the library returned. The values are errors, for errors.Is.
+// Status is the result of a call of the library. The values are errors, for errors.Is.
 type Status int32
 
-// What can go wrong; ztensor.h says when.
+// The statuses that are errors; ztensor.h describes each.
 const (
 	ErrInvalidArgument  Status = C.ZT_ERROR_INVALID_ARGUMENT
 	ErrIO               Status = C.ZT_ERROR_IO
@@ -48,20 +48,21 @@ const (
 
 func (s Status) Error() string { return C.GoString(C.zt_status_name(C.zt_status(s))) }
 
-// Error is a status with the library's message. errors.Is(err, ztensor.ErrCorrupt) checks the status; errors.Is(err,
-// fs.ErrNotExist), context.Canceled and an error of a reader or writer of yours are found in it, too.
+// Error is a status with the library's message. errors.Is(err, ztensor.ErrCorrupt) checks the status.
+// errors.Is also finds the error of the system (fs.ErrNotExist), of the context (context.Canceled), and of a
+// reader or writer of the caller.
 type Error struct {
 	Status  Status
 	Message string
-	Rule    string // The rule of the format that the file broke, by its name; "" if it broke none.
-	OSError int    // The number of the system's error; 0 if it was none of the system's.
+	Rule    string // The name of the format's rule that the file broke, or "".
+	OSError int    // The number of the system's error, or 0.
 	cause   error
 }
 
 func (e *Error) Error() string        { return e.Message }
 func (e *Error) Is(target error) bool { return target == error(e.Status) }
 
-// Unwrap gives the error of the system, of the context, or of a function of the caller.
+// Unwrap returns the error of the system, of the context, or of a function of the caller.
 func (e *Error) Unwrap() error {
 	if e.cause == nil && e.OSError != 0 {
 		return syscall.Errno(e.OSError)
@@ -69,7 +70,7 @@ func (e *Error) Unwrap() error {
 	return e.cause
 }
 
-// call keeps to one thread, whose message it then takes.
+// call stays on one thread until it has read the thread's message.
 func call(body func() C.zt_status) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -81,12 +82,12 @@ func call(body func() C.zt_status) error {
 
 func refuse(status Status, message string) error { return &Error{Status: status, Message: message} }
 
-// Version of the library that is loaded.
+// Version returns the version of the loaded library.
 func Version() string { return C.GoString(C.zt_version()) }
 
 func init() {
 	if C.zt_abi_version() != C.ZT_ABI_VERSION {
-		panic("ztensor: the library that is loaded, " + Version() + ", has another ABI than the header")
+		panic("ztensor: the loaded library, " + Version() + ", has a different ABI than the header")
 	}
 }
 

@@ -50,7 +50,7 @@ func TestEveryDTypeOfAReleasedFile(t *testing.T) {
 		into := make([]byte, c.Size())
 		must(t, c.ReadInto(into))
 		if !bytes.Equal(borrowed, read) || !bytes.Equal(into, read) || len(read) == 0 {
-			t.Errorf("%s: the ways to its bytes differ", o.Name())
+			t.Errorf("%s: Bytes, Read and ReadInto differ", o.Name())
 		}
 		if _, err := Elements[uint64](c); (err == nil) != (c.DType() == DTypeU64) {
 			t.Errorf("%s as uint64: %v", o.Name(), err)
@@ -58,7 +58,7 @@ func TestEveryDTypeOfAReleasedFile(t *testing.T) {
 		same, err := f.Object(o.Name())
 		must(t, err)
 		if same != o {
-			t.Errorf("%s is found as another", o.Name())
+			t.Errorf("%s: Object(name) returned a different object", o.Name())
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("slice %v", column)
 	}
 	if err := a.ReadSlice([]uint64{0}, []uint64{1}, nil, column); !errors.Is(err, ErrInvalidArgument) {
-		t.Errorf("a slice of another rank: %v", err)
+		t.Errorf("a slice of a different rank: %v", err)
 	}
 	attributes, err := f.Attributes()
 	must(t, err)

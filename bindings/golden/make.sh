@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the three programs of every binding give, made anew with the Python ones (numpy and ml_dtypes needed):
+# Makes the golden output of the bindings' programs anew, with Python's programs (needs numpy and ml_dtypes):
 #     sh bindings/golden/make.sh LIBDIR
 set -eu
 lib=$(cd "$1" && pwd)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Tests the package, and its programs against the golden output:
 #     sh bindings/julia/test.sh LIBDIR OUTDIR
-# JULIA names a Julia (1.5 or later); else the one of the path is taken, else get.sh has Debian's. Ends with: julia: N passed, M failed.
+# JULIA names a Julia (1.5 or later). Otherwise the one in PATH is used, or else Debian's from get.sh. Ends
+# with: julia: N passed, M failed.
 set -eu
 
 [ $# -eq 2 ] || { echo "usage: test.sh LIBDIR OUTDIR" >&2; exit 2; }
@@ -10,12 +11,12 @@ lib=$(cd "$1" && pwd)
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
 golden=$here/../golden
-julia=${JULIA:-$(command -v julia || sh "$here/get.sh" "$out/debian")} || { echo "julia: skipped: there is no Julia"; exit 0; }
+julia=${JULIA:-$(command -v julia || sh "$here/get.sh" "$out/debian")} || { echo "julia: skipped: Julia not found"; exit 0; }
 export LIBZTENSOR="$lib/libztensor.so.1" JULIA_DEPOT_PATH="$out/depot" JULIA_LOAD_PATH="$here/src:@stdlib"
 run() { "$julia" --startup-file=no --depwarn=error "$@"; }
 
 run "$here/test/runtests.jl" >"$out/log" 2>&1 || { cat "$out/log"; echo "julia: 0 passed, 1 failed"; exit 1; }
-# Each set of tests ends with a table of two lines: what is counted, and the counts.
+# Each test set ends with a table of two lines: the titles, and the counts.
 passed=$(awk '/\| Pass/ { getline; passed += $(NF - 1) } END { print passed }' "$out/log")
 run "$here/examples/write.jl" "$out/written.zt"
 cmp "$out/written.zt" "$golden/written.zt"

@@ -1,6 +1,8 @@
-"""A wheel of the package with the shared library inside: LIBZTENSOR=path/to/libztensor.so.1 pip wheel bindings/python
+"""Makes a wheel of the package with the shared library inside: LIBZTENSOR=path/to/libztensor.so.1 pip wheel
+bindings/python
 
-LIBZTENSOR_NOTICES is a folder with licenses/ and sboms/ of what is in the library; they go into the wheel's metadata.
+LIBZTENSOR_NOTICES is a folder with licenses/ and sboms/ of the library's contents; they become part of the
+wheel's metadata.
 """
 import os
 import shutil
@@ -20,14 +22,14 @@ class WithLibrary(build_py):
     def run(self):
         library = os.environ.get("LIBZTENSOR", "")
         if not os.path.isfile(library):
-            given = f"LIBZTENSOR={library} is no file" if library else "LIBZTENSOR is not set"
-            sys.exit(f"libztensor: {given}; it has to be the path of libztensor.so.1, which `make libs` builds and packages install")
+            given = f"LIBZTENSOR={library} is not a file" if library else "LIBZTENSOR is not set"
+            sys.exit(f"libztensor: {given}; it must be the path of libztensor.so.1, which `make libs` builds and packages install")
         super().run()
         shutil.copyfile(library, Path(self.build_lib) / "libztensor/libztensor.so.1")
 
 
 class Compiled(Distribution):
-    """Goes where compiled packages go, though setuptools compiles nothing."""
+    """Installs into the folder of compiled packages, although setuptools compiles nothing."""
 
     def has_ext_modules(self):
         return True

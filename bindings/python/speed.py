@@ -1,12 +1,13 @@
-"""How long libztensor takes beside safetensors, for the same file of 1,000 tensors:
+"""Compares libztensor's times with safetensors', for the same file of 1,000 tensors:
 
     python3 bindings/python/speed.py FOLDER [--mebibytes 2048] [--rounds 5]
 
-The file is made in FOLDER and taken away. Each round does every row with both in turn; what counts is the median. A cold
-row begins with the file out of the page cache, which is checked. PyTorch's load_file leaves bytes in the file in both packages; the
-rows that touch it read one byte of each page, as whoever uses the tensors would at the least. Rows whose package is not installed are
-left out. Where a virtual machine gives free memory back to its host, a call that needs new memory measures the host: with --touch as much
-as any call needs is touched just before each of them, and freed.
+The file is made in FOLDER and removed at the end. Each round measures every row with both packages in turn;
+the median counts. A cold row starts with the file out of the page cache, which is checked. PyTorch's
+load_file leaves bytes in the file in both packages. The rows that touch the bytes read one byte of each page,
+the least that a user of the tensors reads. Rows of packages that are not installed are left out. If a virtual
+machine returns free memory to its host, a call that needs new memory measures the host. With --touch, as much
+memory as any call needs is touched and freed just before each call.
 """
 
 import argparse
@@ -24,7 +25,7 @@ TENSORS = 1000
 
 
 def write(path, size):
-    """A safetensors file of f32 tensors, whose values take as long to read as any others."""
+    """A safetensors file of f32 tensors. The time to read does not depend on the values."""
     import numpy
 
     each = size // TENSORS // 4096 * 4096
@@ -60,7 +61,7 @@ def evict(path):
             if not left or left < 0.01:
                 return
             time.sleep(0.1)
-        sys.exit(f"{path}: {left:.0%} of it stays in the page cache")
+        sys.exit(f"{path}: {left:.0%} of the file stays in the page cache")
     finally:
         os.close(fd)
 
@@ -73,14 +74,14 @@ def warm(path):
 
 
 def touch(size):
-    """So much free memory is the machine's own again, for the second or two in which its host lets it be."""
+    """Touches and frees memory, so that it stays with this machine for the next second or two."""
     with mmap.mmap(-1, size) as memory:
         for at in range(0, size, mmap.PAGESIZE):
             memory[at] = 1
 
 
 def rows(path):
-    """(name, whether it is cold, what libztensor does, what safetensors does)."""
+    """(name, whether the row is cold, libztensor's function, safetensors' function)."""
     name = f"layers.{TENSORS // 2}.weight"
 
     def one_slice(module, framework):
@@ -135,12 +136,12 @@ def timed(call):
     start = time.perf_counter()
     made = call()
     took = time.perf_counter() - start
-    del made  # which takes time, too
+    del made  # freeing takes time, too
     return took
 
 
 def imported(module, folder):
-    """Seconds of a fresh Python that imports it, with cached bytecode."""
+    """Seconds to import a module in a new Python process, with cached bytecode."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", f"import {module}"], check=True, capture_output=True, text=True,
@@ -160,7 +161,7 @@ def main():
     parser.add_argument("--mebibytes", type=int, default=2048)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--touch", action="store_true", help="touch the memory that a call needs just before it")
-    parser.add_argument("--only", default="", help="rows whose name has this in it")
+    parser.add_argument("--only", default="", help="only rows with this in their name")
     given = parser.parse_args()
     path = os.path.join(given.folder, "speed.safetensors")
     print(f"{'':36} {'libztensor':>12} {'safetensors':>12}   ratio   least to greatest of each")

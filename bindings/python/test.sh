@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the source distribution and of it the wheel, installs that and what it needs, and runs its tests and programs; then PyTorch, where it is there:
+# Builds the source distribution and a wheel from it, installs the wheel and its dependencies, and runs its
+# tests and programs; then those for PyTorch, if installed:
 #     sh bindings/python/test.sh LIBDIR OUTDIR
 # Ends with: python: N passed, M failed, K skipped.
 set -eu
@@ -22,14 +23,14 @@ if ! cmp -s "$here/requirements.txt" "$out/packages/requirements.txt"; then
 fi
 rm -rf "$out/source" "$out/site" "$out"/*.whl "$out"/*.tar.gz
 cp -r "$here" "$out/source"
-# The wheel is made of the source distribution, so that both are tested.
+# The wheel is made from the source distribution, so that both are tested.
 (cd "$out/source" && PYTHONPATH=$out/packages "$python" -c 'import sys, setuptools.build_meta as made; made.build_sdist(sys.argv[1])' "$out" \
     >"$out/sdist.log" 2>&1) || { cat "$out/sdist.log"; exit 1; }
 wheel() { PYTHONPATH=$out/packages "$python" -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$out" "$out"/libztensor-*.tar.gz; }
 for given in "" "$out/nothing.so"; do
-    if (LIBZTENSOR=$given wheel) >"$out/refused.log" 2>&1 || ! grep -q "LIBZTENSOR.*it has to be the path of libztensor.so.1" "$out/refused.log"; then
+    if (LIBZTENSOR=$given wheel) >"$out/refused.log" 2>&1 || ! grep -q "LIBZTENSOR.*it must be the path of libztensor.so.1" "$out/refused.log"; then
         cat "$out/refused.log"
-        echo "python: 0 passed, 1 failed: LIBZTENSOR='$given' is not refused in a sentence"
+        echo "python: 0 passed, 1 failed: LIBZTENSOR='$given' is not rejected with a readable message"
         exit 1
     fi
 done
@@ -40,7 +41,7 @@ done
 passed=$(sed -n 's/^\([0-9]*\) passed.*/\1/p' "$out/pytest.log")
 [ -n "$passed" ] && ! grep -q ' failed' "$out/pytest.log" || { echo "python: ${passed:-0} passed, 1 failed"; exit 1; }
 
-# Debian's PyTorch has no CUDA; PyPI's would be gigabytes.
+# Debian's PyTorch does not have CUDA; PyPI's would be gigabytes.
 torch=${TORCH_PYTHON:-/usr/bin/python3}
 if ! "$torch" -c "import torch" 2>/dev/null; then
     echo "python: $passed passed, 0 failed, 1 skipped"

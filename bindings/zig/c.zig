@@ -1,4 +1,5 @@
-//! The C interface, and what all of the module uses: failures as an error set, texts, structs with their size.
+//! The C interface, and what the whole module uses: errors as an error set, texts, and structs with their
+//! size.
 
 const std = @import("std");
 
@@ -7,7 +8,7 @@ pub const c = @cImport({
     @cInclude("ztensor_dlpack.h");
 });
 
-/// What a status says; ztensor.h tells when.
+/// The statuses that are errors; ztensor.h describes each.
 pub const Error = error{
     InvalidArgument,
     Io,
@@ -31,11 +32,11 @@ pub const Error = error{
 
 /// The calling thread's last failure.
 pub const Failure = struct {
-    /// One line for people; valid until the thread's next failure.
+    /// A line of text, valid until the thread's next failure.
     message: [:0]const u8,
-    /// The rule of the format that a file broke, "" if it broke none.
+    /// The name of the format's rule that the file broke, or "".
     rule: [:0]const u8,
-    /// The number of the system's error, 0 if it was none of the system's.
+    /// The number of the system's error, or 0.
     os_error: i32,
 };
 
@@ -47,7 +48,7 @@ pub fn lastFailure() Failure {
     };
 }
 
-/// Says why a function that C called fails: what the failing call's message ends with.
+/// Sets the reason for the failure of a function that C called. The message of the failing call ends with it.
 pub fn setLastError(message: [:0]const u8) void {
     c.zt_set_last_error(message);
 }
@@ -79,7 +80,7 @@ pub fn check(status: c.zt_status) Error!void {
     return error.Internal;
 }
 
-/// The status that says an error, for what C calls.
+/// The status for an error, for functions that C calls.
 pub fn statusOf(failure: Error) c.zt_status {
     inline for (statuses) |row| if (failure == row[1]) return row[0];
     unreachable;
@@ -90,7 +91,7 @@ pub fn statusName(failure: Error) [:0]const u8 {
     return std.mem.span(c.zt_status_name(statusOf(failure)));
 }
 
-/// A struct of the interface with struct_size set and all else zero, which is the default.
+/// A struct of the interface with struct_size set and zeros, the defaults, elsewhere.
 pub fn sized(comptime T: type) T {
     var made = std.mem.zeroes(T);
     made.struct_size = @sizeOf(T);
@@ -108,12 +109,12 @@ pub fn text(pointer: [*c]const u8) ?[:0]const u8 {
     return if (pointer == null) null else std.mem.span(@as([*:0]const u8, @ptrCast(pointer)));
 }
 
-/// Bytes that are borrowed.
+/// Borrowed bytes.
 pub fn borrowed(data: ?*const anyopaque, size: usize) []const u8 {
     return if (size == 0) &.{} else @as([*]const u8, @ptrCast(data.?))[0..size];
 }
 
-/// A name and its length; an empty one is NUL-terminated.
+/// A name and its length. An empty name is NUL-terminated.
 pub fn start(name: []const u8) [*c]const u8 {
     return if (name.len == 0) "" else name.ptr;
 }

@@ -1,5 +1,5 @@
-//! Zig types whose functions C calls. Each is given as a pointer to a struct of the caller's, which has to stay where it is as
-//! long as C may call it.
+//! Zig types with functions that C calls. Each is passed as a pointer to a struct of the caller, which must
+//! stay valid as long as C may call it.
 
 const std = @import("std");
 const base = @import("c.zig");
@@ -11,7 +11,7 @@ fn status(result: Error!void) c.zt_status {
     return c.ZT_OK;
 }
 
-/// `fn progress(self: *T, bytes: u64, total: u64) bool`; false stops the call with error.Cancelled.
+/// `fn progress(self: *T, bytes: u64, total: u64) bool`. false stops the call with error.Cancelled.
 pub fn progress(comptime T: type) c.zt_progress_callback {
     return struct {
         fn call(context: ?*anyopaque, bytes: u64, total: u64) callconv(.c) i32 {
@@ -21,7 +21,7 @@ pub fn progress(comptime T: type) c.zt_progress_callback {
 }
 
 /// `fn failed(self: *T, object: ?*const c.zt_object, component: ?*const c.zt_component, failure: Error, message: []const u8) bool`;
-/// false ends the call.
+/// false stops the call.
 pub fn failed(comptime T: type) c.zt_failure_callback {
     return struct {
         fn call(context: ?*anyopaque, object: ?*const c.zt_object, component: ?*const c.zt_component, said: c.zt_status, message: [*c]const u8) callconv(.c) i32 {
@@ -31,7 +31,8 @@ pub fn failed(comptime T: type) c.zt_failure_callback {
     }.call;
 }
 
-/// `fn done(self: *T, tag: u64, result: Error!void, message: []const u8) void`, of each request of a batch.
+/// `fn done(self: *T, tag: u64, result: Error!void, message: []const u8) void`, called for each request of a
+/// batch.
 pub fn done(comptime T: type) c.zt_done_callback {
     return struct {
         fn call(context: ?*anyopaque, tag: u64, said: c.zt_status, message: [*c]const u8) callconv(.c) void {
@@ -40,7 +41,8 @@ pub fn done(comptime T: type) c.zt_done_callback {
     }.call;
 }
 
-/// `fn start(self: *T, index: u32) void` and `fn end(self: *T, index: u32) void`, on each thread that the library starts.
+/// `fn start(self: *T, index: u32) void` and `fn end(self: *T, index: u32) void`, called on each thread that
+/// the library starts.
 pub fn threadHooks(comptime T: type, self: *T) c.zt_thread_hooks {
     var hooks = base.sized(c.zt_thread_hooks);
     hooks.context = self;
@@ -57,7 +59,7 @@ pub fn threadHooks(comptime T: type, self: *T) c.zt_thread_hooks {
     return hooks;
 }
 
-/// What the library hands out comes from a std.mem.Allocator, which has to be safe for threads.
+/// Allocates the library's results with a std.mem.Allocator, which must be thread-safe.
 pub fn allocator(from: *const std.mem.Allocator) c.zt_allocator {
     var hooks = base.sized(c.zt_allocator);
     hooks.context = @constCast(from);
@@ -76,9 +78,9 @@ pub fn allocator(from: *const std.mem.Allocator) c.zt_allocator {
     return hooks;
 }
 
-/// `fn size(self: *T) Error!u64`, `fn readAt(self: *T, offset: u64, dst: []u8) Error!void`, from several threads at once; perhaps
-/// `fn readMany(self: *T, ranges: []const c.zt_source_range) Error!void` and `fn close(self: *T) void`. The profile may be set in
-/// what is returned.
+/// `fn size(self: *T) Error!u64`, `fn readAt(self: *T, offset: u64, dst: []u8) Error!void`, called from
+/// several threads at once. Optional: `fn readMany(self: *T, ranges: []const c.zt_source_range) Error!void`
+/// and `fn close(self: *T) void`. The caller may set the profile in the result.
 pub fn source(comptime T: type, self: *T) c.zt_source {
     var made = base.sized(c.zt_source);
     made.context = self;
@@ -106,8 +108,9 @@ pub fn source(comptime T: type, self: *T) c.zt_source {
     return made;
 }
 
-/// `fn open(self: *T, name: [:0]const u8) Error!c.zt_source`, which `source` makes; perhaps
-/// `fn list(self: *T, folder: [:0]const u8, names: Names) Error!void`. Both are called from several threads at once.
+/// `fn open(self: *T, name: [:0]const u8) Error!c.zt_source` returns a result of `source`. Optional: `fn
+/// list(self: *T, folder: [:0]const u8, names: Names) Error!void`. Both are called from several threads at
+/// once.
 pub fn store(comptime T: type, self: *T) c.zt_store {
     var made = base.sized(c.zt_store);
     made.context = self;
@@ -125,7 +128,7 @@ pub fn store(comptime T: type, self: *T) c.zt_store {
     return made;
 }
 
-/// Takes the names in a folder.
+/// Receives the names in a folder.
 pub const Names = struct {
     take: *const fn (?*anyopaque, [*c]const u8) callconv(.c) c.zt_status,
     names: ?*anyopaque,
@@ -135,7 +138,8 @@ pub const Names = struct {
     }
 };
 
-/// `fn write(self: *T, data: []const u8) Error!void`; perhaps `fn finish(self: *T) Error!void` and `fn close(self: *T) void`.
+/// `fn write(self: *T, data: []const u8) Error!void`. Optional: `fn finish(self: *T) Error!void` and `fn
+/// close(self: *T) void`.
 pub fn sink(comptime T: type, self: *T) c.zt_sink {
     var made = base.sized(c.zt_sink);
     made.context = self;

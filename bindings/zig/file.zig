@@ -1,4 +1,4 @@
-//! Files and models, read.
+//! Reading files and models.
 
 const std = @import("std");
 const base = @import("c.zig");
@@ -16,31 +16,31 @@ pub const File = struct {
     pub fn openWith(path: [:0]const u8, options: c.zt_open_options) Error!File {
         return opened(c.zt_open, .{ path, &options });
     }
-    /// A model, which may be of many files.
+    /// Opens a model of one or several files.
     pub fn openModel(path: [:0]const u8, options: c.zt_open_options) Error!File {
         return opened(c.zt_open_model, .{ path, &options });
     }
-    /// Several files as one.
+    /// Opens several files as one.
     pub fn openParts(paths: []const [*:0]const u8, options: c.zt_open_options) Error!File {
         return opened(c.zt_open_parts, .{ @as([*c]const [*c]const u8, @ptrCast(paths.ptr)), paths.len, &options });
     }
-    /// A file that is part of a larger one; c.ZT_WHOLE as length is to its end.
+    /// Opens a file that is inside a larger one. c.ZT_WHOLE, as length, means up to the end.
     pub fn openFd(fd: c_int, offset: u64, length: u64, options: c.zt_open_options) Error!File {
         return opened(c.zt_open_fd, .{ fd, offset, length, &options });
     }
-    /// The same by a HANDLE of Windows.
+    /// Opens a file that is inside a larger one, by a HANDLE of Windows.
     pub fn openHandle(handle: *anyopaque, offset: u64, length: u64, options: c.zt_open_options) Error!File {
         return opened(c.zt_open_handle, .{ handle, offset, length, &options });
     }
-    /// The bytes have to stay until `close`.
+    /// Opens a file in memory. The bytes must stay valid until `close`.
     pub fn openMemory(data: []const u8, options: c.zt_open_options) Error!File {
         return opened(c.zt_open_memory, .{ data.ptr, data.len, &options });
     }
-    /// source: what `callbacks.source` makes.
+    /// source: a result of `callbacks.source`.
     pub fn openSource(source: c.zt_source, options: c.zt_open_options) Error!File {
         return opened(c.zt_open_source, .{ &source, &options });
     }
-    /// A model whose files a store opens, which `callbacks.store` makes.
+    /// Opens a model; a store, which `callbacks.store` makes, opens its files.
     pub fn openModelFrom(store: c.zt_store, name: [:0]const u8, options: c.zt_open_options) Error!File {
         return opened(c.zt_open_model_from, .{ &store, name, &options });
     }
@@ -49,7 +49,7 @@ pub const File = struct {
         try base.check(@call(.auto, function, arguments ++ .{&made}));
         return .{ .handle = made.? };
     }
-    /// Another reference, which has to be closed, too.
+    /// Another reference to the file. Close it, too.
     pub fn retain(self: File) File {
         return .{ .handle = c.zt_retain(self.handle).? };
     }
@@ -73,14 +73,14 @@ pub const File = struct {
     pub fn partCount(self: File) usize {
         return c.zt_part_count(self.handle);
     }
-    /// Its path, which is null where it was not opened by one, its size and its container.
+    /// The path (null if it was not opened by a path), size and container of a part.
     pub fn part(self: File, index: usize) Error!c.zt_part_info {
         return base.filled(c.zt_part_info, c.zt_part_get_info, .{ self.handle, index });
     }
     pub fn partIdentity(self: File, index: usize) Error!c.zt_identity {
         return base.filled(c.zt_identity, c.zt_part_identity, .{ self.handle, index });
     }
-    /// What is not shown of a model.
+    /// Counts the files and tensors that a model does not show.
     pub fn modelInfo(self: File) Error!c.zt_model_info {
         return base.filled(c.zt_model_info, c.zt_model_get_info, .{self.handle});
     }
@@ -92,7 +92,7 @@ pub const File = struct {
         return base.borrowed(data, @intCast(n));
     }
 
-    /// Number of objects.
+    /// The number of objects.
     pub fn len(self: File) usize {
         return c.zt_object_count(self.handle);
     }
@@ -102,7 +102,7 @@ pub const File = struct {
     pub fn find(self: File, name: []const u8) ?Object {
         return .{ .handle = c.zt_object_find_n(self.handle, name.ptr, name.len) orelse return null };
     }
-    /// What is known of objects from first on, into infos; the part of it that was filled.
+    /// Describes objects, from first on, in infos. Returns the filled part of infos.
     pub fn listObjects(self: File, first: usize, infos: []c.zt_object_info) Error![]const c.zt_object_info {
         if (infos.len == 0) return &.{};
         infos[0].struct_size = @sizeOf(c.zt_object_info);
@@ -110,7 +110,8 @@ pub const File = struct {
         try base.check(c.zt_object_list(self.handle, first, infos.ptr, infos.len, &filled));
         return infos[0..filled];
     }
-    /// The same of components, of all objects or of one.
+    /// Describes components, of all objects or of one, from first on, in infos. Returns the filled part of
+    /// infos.
     pub fn listComponents(self: File, of: ?Object, first: usize, infos: []c.zt_component_info) Error![]const c.zt_component_info {
         if (infos.len == 0) return &.{};
         infos[0].struct_size = @sizeOf(c.zt_component_info);
@@ -123,8 +124,8 @@ pub const File = struct {
     pub fn verify(self: File) Error!c.zt_verify_report {
         return self.verifyWith(base.sized(c.zt_verify_options));
     }
-    /// options: what of the file, and its checks; context, and the functions that `callbacks.progress` and
-    /// `callbacks.failed` make of its type.
+    /// options: what to check, and which checks; context, and the functions that `callbacks.progress` and
+    /// `callbacks.failed` make for its type.
     pub fn verifyWith(self: File, options: c.zt_verify_options) Error!c.zt_verify_report {
         return base.filled(c.zt_verify_report, c.zt_verify, .{ self.handle, &options });
     }
@@ -133,7 +134,7 @@ pub const File = struct {
     }
 };
 
-/// Cuts an unfinished append back; see zt_repair.
+/// Removes an unfinished append; see zt_repair.
 pub fn repair(path: [:0]const u8, options: c.zt_repair_options) Error!c.zt_repair_report {
     return base.filled(c.zt_repair_report, c.zt_repair, .{ path, &options });
 }

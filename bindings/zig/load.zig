@@ -1,22 +1,23 @@
-//! Reads whose bytes are used while others are read.
+//! Reads while the caller uses what was read.
 
 const base = @import("c.zig");
 const c = base.c;
 const Error = base.Error;
 
-/// Iterate with `next`; `finish` ends it.
+/// Iterate with `next`; `finish` frees the load.
 pub const Load = struct {
     handle: *c.zt_load,
     last: c.zt_load_event,
 
-    /// Requests, of any files, without dst are read into slots of a ring, which are filled again when they are given back. Every dst
-    /// is the load's until `finish`.
+    /// Starts requests of one or more files. Requests without dst are read into slots of a ring. Every dst is
+    /// in use until `finish`.
     pub fn start(requests: []const c.zt_read_request, options: c.zt_load_options) Error!Load {
         var made: ?*c.zt_load = null;
         try base.check(c.zt_load_start(requests.ptr, requests.len, &options, &made));
         return .{ .handle = made.?, .last = base.sized(c.zt_load_event) };
     }
-    /// Waits for the next event, and gives back what it gave before; null at the end, or the error that ended the load.
+    /// Waits for the next event, and releases the one before. Returns null at the end, or the error that
+    /// ended the load.
     pub fn next(self: *Load) Error!?LoadEvent {
         c.zt_load_release(self.handle, &self.last);
         self.last = base.sized(c.zt_load_event);
@@ -24,8 +25,8 @@ pub const Load = struct {
         self.last = event.event;
         return event;
     }
-    /// The same from any thread, of an event that its caller gives back by `release`. error.Timeout if nothing came within
-    /// timeout_ns; a negative one waits as long as it takes.
+    /// Waits for the next event, from any thread. The caller releases it with `release`. Returns
+    /// error.Timeout if there is no event within timeout_ns; a negative value waits without a limit.
     pub fn wait(self: Load, timeout_ns: i64) Error!?LoadEvent {
         var event = base.sized(c.zt_load_event);
         try base.check(c.zt_load_next(self.handle, timeout_ns, &event));
@@ -37,11 +38,12 @@ pub const Load = struct {
     pub fn release(self: Load, event: LoadEvent) void {
         c.zt_load_release(self.handle, &event.event);
     }
-    /// Has those that wait get error.Cancelled.
+    /// Calls that wait return error.Cancelled.
     pub fn cancel(self: Load) Error!void {
         try base.check(c.zt_load_cancel(self.handle));
     }
-    /// What was read of files and their parts so far, from first on, into infos; the part of it that was filled. Before `finish`.
+    /// Counts what was read so far of files and their parts, from first on, in infos. Returns the filled part
+    /// of infos. Call it before `finish`.
     pub fn partStats(self: Load, first: usize, infos: []c.zt_load_part_stats) Error![]const c.zt_load_part_stats {
         if (infos.len == 0) return &.{};
         infos[0].struct_size = @sizeOf(c.zt_load_part_stats);
@@ -49,7 +51,8 @@ pub const Load = struct {
         try base.check(c.zt_load_get_part_stats(self.handle, first, infos.ptr, infos.len, &filled));
         return infos[0..filled];
     }
-    /// Stops what is not done, and frees the load, also where it fails with what ended it. No other thread may be using it.
+    /// Stops and frees the load, even if it returns the error that ended the load. No other thread may be
+    /// using it.
     pub fn finish(self: Load) Error!c.zt_read_stats {
         var stats = base.sized(c.zt_read_stats);
         try base.check(c.zt_load_finish(self.handle, &stats));
@@ -57,11 +60,12 @@ pub const Load = struct {
     }
 };
 
-/// Bytes of a request, or why it failed. `event` has its tag, the offset of the bytes, and whether they are its last.
+/// Bytes of a request, or its error. `event` has the request's tag, the offset of the bytes, and whether they
+/// are its last.
 pub const LoadEvent = struct {
     event: c.zt_load_event,
 
-    /// At the request's dst, or in a slot until the event is given back.
+    /// In the request's dst or, until the event is released, in a slot.
     pub fn bytes(self: LoadEvent) Error![]const u8 {
         try base.check(self.event.status);
         return base.borrowed(self.event.data, self.event.size);

@@ -1,4 +1,4 @@
-//! Objects, their components and views. All of it lives until the file's `close`.
+//! Objects, their components and views. All are valid until the file's `close`.
 
 const std = @import("std");
 const base = @import("c.zig");
@@ -10,7 +10,7 @@ const Error = base.Error;
 pub const Component = struct {
     handle: *const c.zt_component,
 
-    /// All that is known of it without touching its bytes.
+    /// Describes the object without reading its bytes.
     pub fn info(self: Component) c.zt_component_info {
         return base.filled(c.zt_component_info, c.zt_component_get_info, .{self.handle}) catch unreachable;
     }
@@ -25,11 +25,11 @@ pub const Component = struct {
         const of = self.info();
         return base.text(of.dtype_name) orelse types.dtypeName(of.dtype).?;
     }
-    /// The logical type's number.
+    /// The number of the logical type.
     pub fn logicalType(self: Component) c.zt_type {
         return c.zt_component_type(self.handle);
     }
-    /// The logical type; null without one.
+    /// The logical type, or null.
     pub fn typeName(self: Component) ?[:0]const u8 {
         const of = self.info();
         return base.text(of.type_name) orelse types.typeName(of.type);
@@ -48,7 +48,7 @@ pub const Component = struct {
     pub fn caps(self: Component) u32 {
         return c.zt_component_caps(self.handle);
     }
-    /// The file of a model that it is in, where `offset` counts from.
+    /// The number of the model's file that holds the component. `offset` counts from its start.
     pub fn part(self: Component) usize {
         return self.info().part;
     }
@@ -58,31 +58,32 @@ pub const Component = struct {
     pub fn storedSize(self: Component) u64 {
         return self.info().stored_size;
     }
-    /// Decoded bytes; c.ZT_UNKNOWN_SIZE where the file does not say: `measure` finds out.
+    /// The number of decoded bytes, or c.ZT_UNKNOWN_SIZE if the file does not declare it: call `measure`.
     pub fn size(self: Component) u64 {
         return c.zt_component_size(self.handle);
     }
-    /// `size`, found out where the file does not declare it.
+    /// `size`. If the file does not declare it, the component is decoded to count the bytes.
     pub fn measure(self: Component) Error!u64 {
         return self.measureWith(null, null);
     }
-    /// With what `callbacks.progress` makes of the type of context.
+    /// `measure` with the functions that `callbacks.progress` makes for the type of context.
     pub fn measureWith(self: Component, progress: c.zt_progress_callback, context: ?*anyopaque) Error!u64 {
         var n: u64 = 0;
         try base.check(c.zt_component_measure(self.handle, progress, context, &n));
         return n;
     }
-    /// The bytes in the mapped file; error.NotMappable if they are not mapped; then use `read` or `load`. Aligned as their elements are,
-    /// and to 64 bytes in a .zt file.
+    /// The bytes in the mapped file. If they are not mapped it returns error.NotMappable: call `read` or
+    /// `load`. They are aligned for their elements, and to 64 bytes in a .zt file.
     pub fn bytes(self: Component) Error![]const u8 {
         var data: ?*const anyopaque = null;
         var n: usize = 0;
         try base.check(c.zt_component_ptr(self.handle, &data, &n));
         return base.borrowed(data, n);
     }
-    /// The same as elements of T, which is checked against the dtype. Bools as u8: a file's bytes may be neither 0 nor 1.
+    /// The mapped bytes as elements of T, which must match the dtype. Read bools as u8: bytes in a file may
+    /// be other than 0 and 1.
     pub fn elements(self: Component, comptime T: type) Error![]const T {
-        if (T == bool) @compileError("look at bools as u8");
+        if (T == bool) @compileError("read bools as u8");
         const is = self.dtype();
         if (is != types.dtypeOf(T) and !(T == u8 and is == c.ZT_DTYPE_BOOL)) return error.InvalidArgument;
         return elementsIn(T, try self.bytes());
@@ -90,7 +91,7 @@ pub const Component = struct {
     pub fn read(self: Component, dst: []u8) Error!void {
         try base.check(c.zt_component_read(self.handle, dst.ptr, dst.len));
     }
-    /// The stored bytes as they are: compressed, of an unknown encoding.
+    /// The stored bytes, not decoded.
     pub fn readStored(self: Component, dst: []u8) Error!void {
         try base.check(c.zt_component_read_stored(self.handle, dst.ptr, dst.len));
     }
@@ -101,7 +102,7 @@ pub const Component = struct {
     pub fn load(self: Component) Error!Buffer {
         return self.loadBy(null);
     }
-    /// With threads, a digest, progress.
+    /// Decodes with threads, a digest check and progress.
     pub fn loadWith(self: Component, options: c.zt_read_options) Error!Buffer {
         return self.loadBy(&options);
     }
@@ -113,7 +114,7 @@ pub const Component = struct {
     pub fn advise(self: Component, advice: c.zt_advice) Error!void {
         try base.check(c.zt_component_advise(self.handle, advice));
     }
-    /// A DLPack tensor of one dimension, with its own deleter.
+    /// A DLPack tensor of one dimension. The caller calls its deleter.
     pub fn toDlpack(self: Component) Error!*c.struct_DLManagedTensorVersioned {
         var made: ?*c.struct_DLManagedTensorVersioned = null;
         try base.check(c.zt_component_to_dlpack(self.handle, &made));
@@ -121,7 +122,7 @@ pub const Component = struct {
     }
 };
 
-/// Decoded bytes; keeps the file open until `free`.
+/// Decoded bytes. They keep the file open until `free`.
 pub const Buffer = struct {
     handle: *c.zt_buffer,
 
@@ -133,13 +134,14 @@ pub const Buffer = struct {
     }
 };
 
-/// The elements of one component of a view; T is checked against the dtype.
+/// The elements of a component of a view. T must match the dtype.
 pub fn elementsOf(comptime T: type, array: c.zt_array) Error![]const T {
     if (array.dtype != types.dtypeOf(T)) return error.InvalidArgument;
     return elementsIn(T, base.borrowed(array.data, array.size));
 }
 
-/// Bytes as elements. They need not be whole elements: of what is in no format that is known, a file may say any size.
+/// Bytes as elements. The last element may be incomplete: the file may declare any size for an unknown
+/// format.
 fn elementsIn(comptime T: type, bytes: []const u8) Error![]const T {
     if (bytes.len == 0) return &.{};
     if (bytes.len % @sizeOf(T) != 0 or !std.mem.isAligned(@intFromPtr(bytes.ptr), @alignOf(T))) return error.InvalidArgument;
@@ -149,7 +151,7 @@ fn elementsIn(comptime T: type, bytes: []const u8) Error![]const T {
 pub const Object = struct {
     handle: *const c.zt_object,
 
-    /// All that is known of it without touching its bytes.
+    /// Describes the component without reading its bytes.
     pub fn info(self: Object) c.zt_object_info {
         return base.filled(c.zt_object_info, c.zt_object_get_info, .{self.handle}) catch unreachable;
     }
@@ -174,7 +176,7 @@ pub const Object = struct {
     pub fn attributes(self: Object) ?Value {
         return .{ .handle = c.zt_object_attributes(self.handle) orelse return null };
     }
-    /// Number of components.
+    /// The number of components.
     pub fn len(self: Object) usize {
         return c.zt_component_count(self.handle);
     }
@@ -184,7 +186,8 @@ pub const Object = struct {
     pub fn find(self: Object, role: []const u8) ?Component {
         return .{ .handle = c.zt_component_find_n(self.handle, role.ptr, role.len) orelse return null };
     }
-    /// Bytes of all numbers as elements of a dtype; error.Unsupported if the object is not one array of numbers.
+    /// The size of all numbers as elements of a dtype in bytes. Returns error.Unsupported if the object is
+    /// not one array of numbers.
     pub fn sizeAs(self: Object, dtype: c.zt_dtype) Error!u64 {
         var n: u64 = 0;
         try base.check(c.zt_object_size_as(self.handle, dtype, &n));
@@ -203,7 +206,7 @@ pub const Object = struct {
         const steps: [*c]const u64 = if (step) |s| s.ptr else null;
         try base.check(c.zt_object_read_slice(self.handle, start.ptr, count.ptr, steps, dst.ptr, dst.len));
     }
-    /// A dense object, in the mapped file, or decoded once into memory of the file.
+    /// A dense object, in the mapped file or decoded once into the file's memory.
     pub fn tensor(self: Object) Error!c.zt_tensor {
         return base.filled(c.zt_tensor, c.zt_tensor_view, .{self.handle});
     }
@@ -216,13 +219,13 @@ pub const Object = struct {
     pub fn quantized(self: Object) Error!c.zt_quantized {
         return base.filled(c.zt_quantized, c.zt_quantized_view, .{self.handle});
     }
-    /// A DLPack tensor with its own deleter; keeps the file open.
+    /// A DLPack tensor. The caller calls its deleter. It keeps the file open.
     pub fn toDlpack(self: Object) Error!*c.struct_DLManagedTensorVersioned {
         var made: ?*c.struct_DLManagedTensorVersioned = null;
         try base.check(c.zt_object_to_dlpack(self.handle, &made));
         return made.?;
     }
-    /// For consumers of the DLPack before 1.0, which must not write to it.
+    /// For consumers of DLPack before 1.0, which must not write to it.
     pub fn toDlpackUnversioned(self: Object) Error!*c.struct_DLManagedTensor {
         var made: ?*c.struct_DLManagedTensor = null;
         try base.check(c.zt_object_to_dlpack_unversioned(self.handle, &made));

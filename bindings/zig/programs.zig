@@ -1,4 +1,4 @@
-//! list FILE; read FILE NAME; write FILE: one program for the three.
+//! list FILE; read FILE NAME; write FILE: three commands in one program.
 const std = @import("std");
 const zt = @import("ztensor.zig");
 

@@ -1,4 +1,4 @@
-//! Containers, models, lists, values, failures one by one, progress, hooks, sources.
+//! Containers, models, lists, values, failures, progress, hooks, sources.
 const std = @import("std");
 const zt = @import("ztensor.zig");
 const c = zt.c;
@@ -195,7 +195,7 @@ test "values, one by one and in bulk" {
     try std.testing.expectEqualStrings("</s>", starts[2][0..lengths[2]]);
 }
 
-/// What C calls in these tests.
+/// Functions that C calls in these tests.
 const Watcher = struct {
     stop_at: usize = std.math.maxInt(usize),
     steps: usize = 0,
@@ -317,7 +317,7 @@ test "hooks, budgets, private memory, advice, descriptors" {
     const threads = watcher.threads.load(.seq_cst);
     try expect(threads > 0 and threads % 1000 == threads / 1000);
 
-    const from = std.testing.allocator; // finds leaks, and frees of another size
+    const from = std.testing.allocator; // detects leaks, and frees with a wrong size
     var memory = zt.callbacks.allocator(&from);
     var options = zt.sized(c.zt_open_options);
     options.allocator = &memory;
@@ -355,7 +355,7 @@ test "hooks, budgets, private memory, advice, descriptors" {
     defer own.close();
     try equal(@as(c.zt_mode, c.ZT_MODE_PRIVATE), own.mode());
     const whole = @constCast(try own.bytes(0));
-    whole[whole.len - 1] +%= 1; // a page of its own
+    whole[whole.len - 1] +%= 1; // a private page
     const stream = try std.fs.cwd().openFile(path, .{});
     defer stream.close();
     const by_fd = try zt.File.openFd(stream.handle, 0, c.ZT_WHOLE, zt.sized(c.zt_open_options));

@@ -1,4 +1,4 @@
-//! Loads: memory of their own, small slots, an end before the end.
+//! Loads: into the caller's memory, with small slots, and stopped early.
 const std = @import("std");
 const zt = @import("ztensor.zig");
 const c = zt.c;
@@ -75,7 +75,7 @@ test "loads" {
     options.slot_count = 1;
     const load = try zt.Load.start(requests[6..7], options);
     const held = (try load.wait(-1)).?;
-    try expectError(error.Timeout, load.wait(0)); // the one slot is held
+    try expectError(error.Timeout, load.wait(0)); // the only slot is in use
     load.release(held);
     load.release((try load.wait(-1)).?);
     try load.cancel();

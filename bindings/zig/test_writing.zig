@@ -30,7 +30,7 @@ const Memory = struct {
     }
 };
 
-test "written to a sink, read by a source" {
+test "written to a sink, read from a source" {
     var memory = Memory{ .list = .init(std.testing.allocator) };
     defer memory.list.deinit();
     const w = try zt.Writer.toSink(zt.callbacks.sink(Memory, &memory), zt.sized(c.zt_write_options));

@@ -1,11 +1,11 @@
-//! Dtypes, logical types and what else has a number and a name.
+//! Dtypes, logical types and other numbers with names.
 
 const std = @import("std");
 const base = @import("c.zig");
 const c = base.c;
 const Error = base.Error;
 
-/// bfloat16, as its bits.
+/// The bits of a bfloat16.
 pub const BF16 = enum(u16) { _ };
 
 /// The dtype of a Zig type.
@@ -24,11 +24,11 @@ pub fn dtypeOf(comptime T: type) c.zt_dtype {
         u16 => c.ZT_DTYPE_U16,
         u8 => c.ZT_DTYPE_U8,
         bool => c.ZT_DTYPE_BOOL,
-        else => @compileError("no dtype has elements of " ++ @typeName(T)),
+        else => @compileError("no dtype for elements of " ++ @typeName(T)),
     };
 }
 
-/// Null for a number that has no name.
+/// Null for a number without a name.
 pub fn dtypeName(dtype: c.zt_dtype) ?[:0]const u8 {
     return base.text(c.zt_dtype_name(dtype));
 }
@@ -37,7 +37,7 @@ pub fn dtypeFromName(name: [:0]const u8) Error!c.zt_dtype {
     try base.check(c.zt_dtype_from_name(name, &found));
     return found;
 }
-/// Bytes of an element; 0 for a number that is no dtype.
+/// The size of an element in bytes, or 0 if the number is not a dtype.
 pub fn dtypeSize(dtype: c.zt_dtype) usize {
     return c.zt_dtype_size(dtype);
 }
@@ -50,7 +50,7 @@ pub fn typeFromName(name: [:0]const u8) Error!c.zt_type {
     return found;
 }
 
-/// How elements of a logical type lie in bytes: 32 elements in 18 bytes.
+/// How many elements of a logical type are in how many bytes: 32 elements in 18 bytes.
 pub const Block = struct { elements: usize, bytes: usize };
 
 pub fn blockOf(kind: c.zt_type) Error!Block {
@@ -59,14 +59,14 @@ pub fn blockOf(kind: c.zt_type) Error!Block {
     return found;
 }
 
-/// ggml's number (enum ggml_type) of a type.
+/// ggml's number (enum ggml_type) for a type.
 pub fn ggmlNumber(dtype: c.zt_dtype, kind: c.zt_type) Error!i32 {
     var found: i32 = 0;
     try base.check(c.zt_type_ggml(dtype, kind, &found));
     return found;
 }
 
-/// The type of ggml's number.
+/// The type with a number in ggml.
 pub const Stored = struct { dtype: c.zt_dtype, type: c.zt_type };
 
 pub fn fromGgml(number: i32) Error!Stored {

@@ -6,18 +6,18 @@ const types = @import("types.zig");
 const c = base.c;
 const Error = base.Error;
 
-/// A value of an attribute; lives until the file's `close`.
+/// A value of an attribute, valid until the file's `close`.
 pub const Value = struct {
     handle: *const c.zt_value,
 
     pub fn kind(self: Value) c.zt_value_kind {
         return c.zt_value_get_kind(self.handle);
     }
-    /// What the container states of a number or the elements of an array; 0 for nothing.
+    /// The dtype that the container declares for a number or an array's elements, or 0.
     pub fn dtype(self: Value) c.zt_dtype {
         return c.zt_value_dtype(self.handle);
     }
-    /// Items of an array, pairs of a map, 1 for a tag.
+    /// The number of items of an array or of pairs of a map; 1 for a tag.
     pub fn len(self: Value) usize {
         return c.zt_value_count(self.handle);
     }
@@ -48,33 +48,36 @@ pub const Value = struct {
                 try base.check(c.zt_value_get_string(self.handle, &data, &size));
                 out = data[0..size];
             },
-            else => @compileError("no kind of value is " ++ @typeName(T)),
+            else => @compileError("not a type of values: " ++ @typeName(T)),
         }
         return out;
     }
-    /// The content of a byte string.
+    /// The bytes of a byte string.
     pub fn bytes(self: Value) Error![]const u8 {
         var data: ?*const anyopaque = null;
         var size: usize = 0;
         try base.check(c.zt_value_get_bytes(self.handle, &data, &size));
         return base.borrowed(data, size);
     }
-    /// The number of a tag; what it tags is at 0.
+    /// The number of a tag. The tagged value is at 0.
     pub fn tag(self: Value) Error!u64 {
         var number: u64 = 0;
         try base.check(c.zt_value_get_tag(self.handle, &number));
         return number;
     }
-    /// The numbers of an array, exactly or an error; dst has room for `len` of them. A number alone is an array of one.
+    /// The numbers of an array. Fails if T cannot hold one exactly. dst must hold `len` numbers. A number is
+    /// read as an array of one.
     pub fn readNumbers(self: Value, comptime T: type, dst: []T) Error!void {
         try base.check(c.zt_value_read_numbers(self.handle, types.dtypeOf(T), dst.ptr, dst.len));
     }
-    /// The texts of an array; starts and lengths have room for `len` of them. `starts[i][0..lengths[i]]` is one.
+    /// The texts of an array. starts and lengths must hold `len` entries. `starts[i][0..lengths[i]]` is a
+    /// text.
     pub fn readStrings(self: Value, starts: [][*c]const u8, lengths: []usize) Error!void {
         if (starts.len != lengths.len) return error.InvalidArgument;
         try base.check(c.zt_value_read_strings(self.handle, starts.ptr, lengths.ptr, starts.len));
     }
-    /// JSON text with its NUL in buffer; error.BufferSize where it is too small, `jsonSize` tells.
+    /// JSON text with its NUL in buffer. If the buffer is too small it returns error.BufferSize; `jsonSize`
+    /// returns the size.
     pub fn json(self: Value, buffer: []u8) Error![:0]const u8 {
         var needed: usize = 0;
         try base.check(c.zt_value_to_json(self.handle, buffer.ptr, buffer.len, &needed));

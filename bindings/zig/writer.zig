@@ -1,4 +1,4 @@
-//! Files, written.
+//! Writing files.
 
 const std = @import("std");
 const base = @import("c.zig");
@@ -9,7 +9,7 @@ const Value = @import("value.zig").Value;
 const c = base.c;
 const Error = base.Error;
 
-/// A component to be written.
+/// A component to write.
 pub const Part = struct {
     role: []const u8,
     dtype: c.zt_dtype,
@@ -46,13 +46,13 @@ pub const Attribute = union(enum) {
     bytes: []const u8,
     /// JSON text; see ZT_ATTRIBUTE_KIND_JSON.
     json: [:0]const u8,
-    /// An array of NUL-ended texts.
+    /// An array of NUL-terminated texts.
     strings: []const [*:0]const u8,
     /// A value of an open file, which is copied.
     value: Value,
     /// An array of elements of a dtype: `Attribute.numbers`.
     elements: struct { dtype: c.zt_dtype, data: *const anyopaque, count: usize },
-    /// Takes the attribute away.
+    /// Removes the attribute.
     remove,
 
     pub fn numbers(comptime T: type, data: []const T) Attribute {
@@ -111,7 +111,7 @@ pub const Attribute = union(enum) {
     }
 };
 
-/// Writes a file, which appears whole at `finish`. After either `finish` or `abort` it is gone.
+/// Writes a file. `finish` publishes the complete file. `finish` and `abort` free the writer.
 pub const Writer = struct {
     handle: *c.zt_writer,
 
@@ -121,7 +121,7 @@ pub const Writer = struct {
     pub fn append(path: [:0]const u8, options: c.zt_write_options) Error!Writer {
         return begun(c.zt_write_append, .{ path, &options });
     }
-    /// sink: what `callbacks.sink` makes.
+    /// sink: a result of `callbacks.sink`.
     pub fn toSink(sink: c.zt_sink, options: c.zt_write_options) Error!Writer {
         return begun(c.zt_write_create_sink, .{ &sink, &options });
     }
@@ -150,7 +150,7 @@ pub const Writer = struct {
         desc.component_count = parts.len;
         try base.check(c.zt_write_object(self.handle, &desc));
     }
-    /// Many dense objects at once; see zt_write_batch.
+    /// Writes many dense objects in one call; see zt_write_batch.
     pub fn batch(self: Writer, requests: []const c.zt_write_request) Error!void {
         try base.check(c.zt_write_batch(self.handle, requests.ptr, requests.len));
     }
@@ -175,12 +175,12 @@ pub const Writer = struct {
         try base.check(c.zt_write_dlpack_unversioned(self.handle, base.start(name), name.len, tensor));
     }
 
-    /// In pieces: begin, for each component its data, then end.
+    /// Writes an object in pieces: begin, the data of each component, then end.
     pub fn beginObject(self: Writer, name: []const u8, format: c.zt_format, shape: []const u64) Error!void {
         const desc = objectDesc(name, format, shape);
         try base.check(c.zt_write_begin(self.handle, &desc));
     }
-    /// part without data: `addData` follows; its size is not known then.
+    /// If part has no data, `addData` follows; the size is then unknown.
     pub fn addComponent(self: Writer, part: Part) Error!void {
         var desc = part.desc();
         if (part.data.len == 0) desc.data = null;
@@ -193,11 +193,11 @@ pub const Writer = struct {
         try base.check(c.zt_write_end(self.handle));
     }
 
-    /// Copies stored bytes; new_name: null for the same name.
+    /// Copies stored bytes. new_name: null to keep the name.
     pub fn copy(self: Writer, from: Object, new_name: ?[]const u8) Error!void {
         try self.copyWith(from, new_name, base.sized(c.zt_copy_options));
     }
-    /// Written anew with what options say of encoding, digest, dtype and block type.
+    /// Copies an object with the encoding, digest, dtype and block type in options.
     pub fn copyWith(self: Writer, from: Object, new_name: ?[]const u8, options: c.zt_copy_options) Error!void {
         var named = options;
         if (new_name) |name| {
@@ -206,7 +206,7 @@ pub const Writer = struct {
         }
         try base.check(c.zt_write_copy(self.handle, from.handle, &named));
     }
-    /// Of zTensor 2: an open file becomes a shard, and its objects are added with their bytes staying there.
+    /// zTensor 2: makes an open file a shard and adds its objects. Their bytes stay in the shard.
     pub fn addShard(self: Writer, name: []const u8, file: File) Error!void {
         try base.check(c.zt_write_shard(self.handle, base.start(name), name.len, file.handle));
     }
@@ -214,18 +214,19 @@ pub const Writer = struct {
         const name: [*c]const u8 = if (new_name) |n| base.start(n) else null;
         try base.check(c.zt_write_link(self.handle, from.handle, name, if (new_name) |n| n.len else 0));
     }
-    /// All attributes of an open file.
+    /// Replaces all attributes of the file by those of an open file.
     pub fn copyAttributes(self: Writer, from: File) Error!void {
         try base.check(c.zt_write_copy_attributes(self.handle, from.handle));
     }
-    /// of: null for the file, else the name of the object that is open, or of one that the file had before an append.
+    /// of: null for the file, or the name of an object: the open one, or one that the file had before an
+    /// append.
     pub fn setAttribute(self: Writer, of: ?[]const u8, key: []const u8, attribute: Attribute) Error!void {
         const desc = attribute.desc(key);
         const name: [*c]const u8 = if (of) |n| base.start(n) else null;
         try base.check(c.zt_write_attribute(self.handle, name, if (of) |n| n.len else 0, base.start(key), &desc));
     }
 
-    /// Of an append: an object of the file is taken away, or gets another name.
+    /// In an append: removes or renames an object of the file.
     pub fn removeObject(self: Writer, name: []const u8) Error!void {
         try base.check(c.zt_write_remove(self.handle, base.start(name), name.len));
     }

@@ -1,9 +1,9 @@
-//! zTensor .zt files, and the other containers that libztensor reads: errors as an error set, bytes as slices, nothing
-//! allocated here.
+//! zTensor .zt files, and the other containers that libztensor reads. Errors are an error set, bytes are
+//! slices. This module does not allocate.
 //!
-//! What is borrowed (names, shapes, mapped bytes, values) lives until the file's `close`. `lastFailure()` tells more of the thread's
-//! last error. ztensor.h is the manual; `c` is all of it, and options are its structs: `sized(c.zt_open_options)` has the
-//! defaults.
+//! Borrowed memory (names, shapes, mapped bytes, values) is valid until the file's `close`. `lastFailure()`
+//! describes the thread's last error. ztensor.h is the manual. `c` is its complete interface, and options are
+//! its structs: `sized(c.zt_open_options)` has the defaults.
 
 const base = @import("c.zig");
 const files = @import("file.zig");
@@ -36,11 +36,11 @@ pub const types = @import("types.zig");
 pub const BF16 = types.BF16;
 pub const callbacks = @import("callbacks.zig");
 
-/// The version of the library that is loaded.
+/// The version of the loaded library.
 pub fn version() [:0]const u8 {
     return base.text(c.zt_version()).?;
 }
-/// What c.ZT_ABI_VERSION has to be.
+/// The expected value of c.ZT_ABI_VERSION.
 pub fn abiVersion() u32 {
     return c.zt_abi_version();
 }

@@ -1,11 +1,11 @@
 /*
- * The binary layout of every public struct where pointers have 64 bits: what a program that was compiled
- * against this header relies on. A field may be added at the end; nothing here may change, but for the
- * size of the struct it is added to. Those that are for writing: layout_writing.c.
+ * The binary layout of every public struct with 64-bit pointers, on which compiled programs rely. A field may
+ * be added at the end. Otherwise nothing here may change, except the size of the struct with the new field.
+ * Structs for writing are in layout_writing.c.
  */
 #include "layout.h"
 
-/* Fixed width everywhere. */
+/* These have the same size on every platform. */
 SIZE(zt_status, 4);
 SIZE(zt_dtype, 4);
 SIZE(zt_type, 4);

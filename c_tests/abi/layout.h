@@ -1,4 +1,4 @@
-/* What the tests of the binary layout are made of. Compiling them is the test. */
+/* Macros for the tests of the binary layout. Compiling them is the test. */
 #ifndef LAYOUT_H
 #define LAYOUT_H
 

@@ -1,7 +1,7 @@
-/* The binary layout of the structs for writing, as layout.c has it. */
+/* The binary layout of the structs for writing, like layout.c. */
 #include "layout.h"
 
-/* Fixed width everywhere. */
+/* These have the same size on every platform. */
 SIZE(zt_spec, 4);
 SIZE(zt_digest, 4);
 SIZE(zt_attribute_kind, 4);

@@ -67,7 +67,8 @@ std::vector<unsigned char> written()
     w.set_attribute("scores", std::vector<float>{0.5f, -1});
     w.set_attribute("gone", 1);
     w.remove_attribute("gone");
-    w.set_attribute(std::string_view("k\0ey", 4), std::string("v\0alue", 7)); /* what holds a NUL stays whole */
+    /* texts with a NUL are not cut */
+    w.set_attribute(std::string_view("k\0ey", 4), std::string("v\0alue", 7));
     w.dense("weight", {2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
     const zt::bfloat16 ones[2] = {{0x3f80}, {0x3f80}};
     w.dense("ones", {2}, zt::span<const zt::bfloat16>(ones));
@@ -149,14 +150,15 @@ void reading()
     std::vector<double> wide(6);
     CHECK(weight.size_as(ZT_DTYPE_F64) == 48 && weight.read_as<double>(wide) == 6 && wide[4] == 5);
     CHECK(file.at("sparse").read_as<double>(wide) * 8 == file.at("sparse").size_as(ZT_DTYPE_F64));
-    CHECK_STATUS(status_of([&] { (void)weight.data().bytes(); }), ZT_ERROR_NOT_MAPPABLE); /* a source has no map */
+    /* sources cannot be mapped */
+    CHECK_STATUS(status_of([&] { (void)weight.data().bytes(); }), ZT_ERROR_NOT_MAPPABLE);
     const zt::csr_view csr = file.at("sparse").csr();
     CHECK(csr.nnz == 2 && zt::elements<double>(csr.values)[1] == -2 && zt::elements<std::uint64_t>(csr.indptr)[2] == 2);
     CHECK(file.at(std::string_view("po\0ints", 7)).coo().nnz == 2);
     CHECK(zt::elements<float>(file.tensor("weight"))[0] == 1);
     CHECK_STATUS(status_of([&] { (void)file.tensor("sparse"); }), ZT_ERROR_UNSUPPORTED);
     CHECK_U64(file.verify().components, 8);
-    CHECK_STATUS(status_of([&] { file.verify(weight.data()); }), ZT_OK); /* the writer gave it a digest */
+    CHECK_STATUS(status_of([&] { file.verify(weight.data()); }), ZT_OK); /* the writer added a digest */
 }
 
 void mapped()
@@ -206,7 +208,7 @@ void mapped()
     zt::writer moved = std::move(more);
     CHECK(!more && moved);
     moved.finish();
-    { zt::writer dropped = zt::writer::append(path); } /* leaves no trace */
+    { zt::writer dropped = zt::writer::append(path); } /* leaves no file */
     CHECK(zt::file::open(path).size() == 4);
     zt::writer edits = zt::writer::append(path);
     edits.remove_object("b");
@@ -279,7 +281,7 @@ void callables()
     CHECK_STATUS(status_of([] { (void)zt::file::open_source(throwing{}); }), ZT_ERROR_IO);
 }
 
-/* zt::cache: pins end with their owners. */
+/* zt::cache: a pin ends with its owner. */
 void caching()
 {
     const std::vector<unsigned char> bytes = written();
@@ -312,7 +314,7 @@ void caching()
     CHECK_U64(cache.stats().used, 0);
 }
 
-/* zt::load: a range of events, whose bytes end with them. */
+/* zt::load: a range of events. Their bytes end with them. */
 void loading()
 {
     const std::vector<unsigned char> bytes = written();
@@ -338,7 +340,7 @@ void loading()
     CHECK_U64(load.finish().bytes, 28);
     CHECK(!load);
 
-    /* One slot: the second event comes when the first was given back. */
+    /* One slot: the second event comes after the first is released. */
     const zt::read_request twice[] = {{file.at("weight").data(), nullptr, 0, 1}, {file.at("weight").data(), nullptr, 0, 2}};
     load = zt::load::start(twice, options);
     {
@@ -355,7 +357,8 @@ void loading()
 } // namespace
 
 void files(); /* wrapper_files.cpp */
-std::size_t objects_without_exceptions(const char *path); /* wrapper_results.cpp: the other mode in one program */
+/* wrapper_results.cpp: the other error mode in the same program */
+std::size_t objects_without_exceptions(const char *path);
 
 int main()
 {

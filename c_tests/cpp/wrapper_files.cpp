@@ -1,4 +1,4 @@
-/* ztensor.hpp: containers and models, lists, attributes in bulk, failures one by one, progress, DLPack. */
+/* ztensor.hpp: containers and models, lists, attributes in bulk, failures, progress, DLPack. */
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>

@@ -1,4 +1,5 @@
-/* ztensor.hpp without exceptions, in the same program as with them: results, and every template once. */
+/* ztensor.hpp without exceptions, in the same program as with exceptions: results, and every template
+ * once. */
 #ifndef ZTENSOR_NO_EXCEPTIONS
 #define ZTENSOR_NO_EXCEPTIONS
 #endif
@@ -11,7 +12,7 @@ std::size_t objects_without_exceptions(const char *path);
 
 static int same(zt::span<const float> a, float first) { return a.size() == 2 && a[0] == first; }
 
-/* What is wrong is one more object than there can be. */
+/* The wrong element is one object more than the limit. */
 std::size_t objects_without_exceptions(const char *path)
 {
     auto missing = zt::file::open("no such file");

@@ -1,4 +1,5 @@
-/* Compiled with -O2, this calls functions of ztensor.h and nothing else: no allocation, no thrower (run.sh looks). */
+/* Compiled with -O2, this only calls functions of ztensor.h: it does not allocate or throw. run.sh checks
+ * that. */
 #include "ztensor.hpp"
 
 std::uint64_t zero_cost(zt::file &file);

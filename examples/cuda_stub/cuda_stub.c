@@ -1,10 +1,12 @@
 /*
- * A CUDA driver without a device, for the test of gpu_upload.c, and a watcher of its order. Loaded twice, as one library: as the
- * driver (ZT_CUDA) and before libztensor (LD_PRELOAD), so that it sees what the load hands out and gets back.
+ * A CUDA driver without a device, for the test of gpu_upload.c. It also checks the order of calls. It is
+ * loaded twice, as one library: as the driver (ZT_CUDA) and before libztensor (LD_PRELOAD), so that it sees
+ * the load's events and releases.
  *
- * A copy is made when its event is first seen to be done, which is as late as a device may be. A copy from what the load did not
- * hand out, a release or an end of the load before its copies, memory that ends too early or never: each is reported, and the
- * exit status is 99. STUB_FAIL=FUNCTION or FUNCTION:N makes its Nth call fail.
+ * A copy is made when its event is first seen to be done, as late as a device may make it. It reports each
+ * error: a copy from memory that is not an event's, a release or the end of the load before its copies, and
+ * memory that is freed too early or never. The exit status is then 99. STUB_FAIL=FUNCTION or FUNCTION:N makes
+ * its Nth call fail.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>
@@ -23,13 +25,13 @@ struct range {
     size_t size;
 };
 struct event {
-    size_t after; /* copies of the stream that have to be made */
+    size_t after; /* number of copies that must be made before */
     int queries;
 };
 static struct {
     address to;
     struct range from;
-} copies[MOST];             /* of the stream, at their number % MOST */
+} copies[MOST];             /* of the stream; copy n is at n % MOST */
 static size_t begun, made;  /* copies */
 static struct range held[MOST], device, host;
 static size_t held_count, wrong, resources, bytes;
@@ -77,7 +79,7 @@ static void make_copies(size_t until)
 {
     for (; made < until; made++) {
         struct range from = copies[made % MOST].from;
-        tell(!is_held(from), "a copy is made from what the load took back");
+        tell(!is_held(from), "a copy reads memory that was released");
         memcpy((char *)(uintptr_t)copies[made % MOST].to, from.at, from.size);
         bytes += from.size;
     }
@@ -96,14 +98,14 @@ static int take(struct range *memory, size_t size)
 
 static int give(struct range *memory, const void *at)
 {
-    tell(memory->at != at || made < begun, "memory is freed while copies are under way");
+    tell(memory->at != at || made < begun, "memory is freed while copies are in progress");
     free((char *)memory->at);
     *memory = (struct range){NULL, 0};
     resources--;
     return DONE;
 }
 
-/* The driver. */
+/* The driver's functions. */
 int cuInit(unsigned flags) { MAY_FAIL; return flags ? FAILURE : DONE; }
 int cuDeviceGet(int *got, int ordinal) { MAY_FAIL; *got = 7; return ordinal ? FAILURE : DONE; }
 int cuCtxSetCurrent(void *context) { MAY_FAIL; return context ? DONE : FAILURE; }
@@ -118,13 +120,13 @@ int cuEventCreate(void **event, unsigned flags) { MAY_FAIL; resources++; *event 
 int cuDevicePrimaryCtxRelease_v2(int of)
 {
     resources--;
-    tell(of != 7 || resources != 0, "the context ends before what is in it");
+    tell(of != 7 || resources != 0, "the context is destroyed before its resources");
     return DONE;
 }
 
 int cuStreamDestroy_v2(void *stream)
 {
-    tell(stream != &made || made < begun, "the stream ends while copies are under way");
+    tell(stream != &made || made < begun, "the stream is destroyed while copies are in progress");
     resources--;
     return DONE;
 }
@@ -142,8 +144,8 @@ int cuMemcpyHtoDAsync_v2(address to, const void *from, size_t size, void *stream
 
     MAY_FAIL;
     tell(stream != &made || begun - made == MOST, "too many copies, or another stream");
-    tell(!is_within(source, host) || !is_within(target, device), "a copy from or to other memory");
-    tell(!is_held(source), "a copy is begun from what the load did not give");
+    tell(!is_within(source, host) || !is_within(target, device), "a copy from or to foreign memory");
+    tell(!is_held(source), "a copy reads memory that is not an event's");
     copies[begun % MOST].to = to;
     copies[begun++ % MOST].from = source;
     return DONE;
@@ -168,18 +170,18 @@ int cuEventQuery(void *event)
 }
 
 int cuEventSynchronize(void *event) { MAY_FAIL; make_copies(((struct event *)event)->after); return DONE; }
-/* Waits, also where it tells of a failure, as the real one does of earlier ones. */
+/* Waits even if it returns a failure, like the real driver does for earlier failures. */
 int cuStreamSynchronize(void *stream) { make_copies(begun); MAY_FAIL; return stream == &made ? DONE : FAILURE; }
 
 int cuMemcpyDtoH_v2(void *to, address from, size_t size)
 {
     MAY_FAIL;
-    tell(made < begun || !is_within((struct range){(char *)(uintptr_t)from, size}, device), "read back too early, or elsewhere");
+    tell(made < begun || !is_within((struct range){(char *)(uintptr_t)from, size}, device), "read back too early, or from foreign memory");
     memcpy(to, (char *)(uintptr_t)from, size);
     return DONE;
 }
 
-/* The watcher: the functions of libztensor, with a look at what they are given. */
+/* The checks: wrappers of libztensor's functions that look at the arguments. */
 static void *next(const char *name)
 {
     void *symbol = dlsym(RTLD_NEXT, name);
@@ -196,7 +198,7 @@ zt_status zt_load_start(const zt_read_request *requests, size_t count, const zt_
     zt_status status;
 
     FIND(start, "zt_load_start");
-    tell(options->ring != host.at, "the ring is not what the device pinned");
+    tell(options->ring != host.at, "the ring is not the pinned memory");
     status = start(requests, count, options, load);
     loads += status == ZT_OK;
     return status;
@@ -210,7 +212,7 @@ zt_status zt_load_next(const zt_load *load, int64_t timeout, zt_load_event *even
     FIND(real, "zt_load_next");
     status = real(load, timeout, event);
     if (status == ZT_OK && event->kind == ZT_LOAD_KIND_DATA && event->slot != ZT_NO_SLOT) {
-        tell(held_count == MOST, "too many events are held");
+        tell(held_count == MOST, "too many events are not released");
         held[held_count++ % MOST] = (struct range){event->data, event->size};
     }
     return status;
@@ -226,7 +228,7 @@ void zt_load_release(const zt_load *load, const zt_load_event *event)
         tell(overlap(copies[copy % MOST].from, given), "released before the event of its copy");
     while (i < held_count && held[i].at != given.at)
         i++;
-    tell(i == held_count, "released what was not held");
+    tell(i == held_count, "released an event that was not held");
     if (i < held_count)
         held[i] = held[--held_count];
     FIND(release, "zt_load_release");
@@ -237,7 +239,7 @@ zt_status zt_load_finish(zt_load *load, zt_read_stats *stats)
 {
     zt_status (*finish)(zt_load *, zt_read_stats *);
 
-    tell(made < begun, "the load ends while copies are under way");
+    tell(made < begun, "the load ends while copies are in progress");
     loads -= load != NULL;
     held_count = 0;
     FIND(finish, "zt_load_finish");
@@ -246,7 +248,7 @@ zt_status zt_load_finish(zt_load *load, zt_read_stats *stats)
 
 __attribute__((destructor)) static void at_the_end(void)
 {
-    tell(resources != 0 || loads != 0, "something of the device, or a load, was not ended");
+    tell(resources != 0 || loads != 0, "a resource of the device, or a load, was not freed");
     fflush(NULL);
     if (begun)
         fprintf(stderr, "cuda_stub: %zu bytes by %zu copies, %zu wrong\n", bytes, made, wrong);

@@ -1,6 +1,6 @@
 /*
- * The first layer of BERT up to the end of its attention, in plain C, from the bytes of a .zt file: what the ggml graph
- * is held against. Sums are in double.
+ * The first layer of BERT up to the end of its attention, in plain C, from the bytes of a .zt file, to
+ * compare with the ggml graph. Sums are in double.
  */
 #ifndef BERT_REFERENCE_H
 #define BERT_REFERENCE_H
@@ -16,7 +16,7 @@ extern "C" {
 #define BERT_HEAD 32 /* elements of one head of MiniLM */
 #define BERT_EPSILON 1e-12f
 
-/* out: count * hidden floats. Returns 0, or 1 if a tensor is missing, not f32 or of another shape. */
+/* out: count * hidden floats. Returns 0, or 1 if a tensor is missing, is not f32, or has a wrong shape. */
 int bert_reference(const zt_file *file, const int32_t *tokens, size_t count, size_t hidden, float *out);
 
 #ifdef __cplusplus

@@ -1,10 +1,9 @@
 #!/bin/sh
-# Fetches the real ggml as a crate vendors its source, and builds its base and its CPU backend, once:
+# Downloads ggml's source in a crate, and builds its base and its CPU backend, once:
 #     sh examples/ggml/build_ggml.sh OUT
-# OUT/libggml.a and OUT/include are there afterwards. cargo fetches and checks the crate; nothing else of it is used.
-# Exit status 3: the crate cannot be had.
-# Few optimisations and one instruction set: what counts here is that the right weights are in the right place. Each
-# operation is rounded, as in the library: -ffp-contract=off.
+# Makes OUT/libggml.a and OUT/include. cargo downloads and checks the crate; only its source is used. Exit
+# status 3: the crate is not available. Few optimisations and one instruction set, because the tests check
+# positions of weights, not speed. -ffp-contract=off rounds each operation, as the library does.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: build_ggml.sh OUT" >&2; exit 2; }
@@ -26,13 +25,13 @@ llama-cpp-sys-2 = "=$release"
 MANIFEST
 echo >"$out/fetch/src/lib.rs"
 cd "$out/fetch"
-# cargo writes where it keeps the source of each crate; the first manifest_path of that name is it.
+# cargo prints the source folder of each crate; the first manifest_path with that name is it.
 "${CARGO:-cargo}" fetch --quiet || exit 3
 source=$("${CARGO:-cargo}" metadata --format-version 1 --offline | tr ',' '\n' |
     sed -n 's|^"manifest_path":"\(.*/llama-cpp-sys-2-[0-9.]*\)/Cargo.toml".*|\1/llama.cpp/ggml|p' | head -n 1)
 [ -f "$source/src/ggml.c" ] || { echo "build_ggml: the crate has no source of ggml" >&2; exit 1; }
 cp -r "$source/include" "$out/include"
-cp "$source/src/ggml-impl.h" "$out/include" # what examples/gguf/gguf.cpp takes the place of includes it
+cp "$source/src/ggml-impl.h" "$out/include" # the original of examples/gguf/gguf.cpp includes it
 
 architecture=
 case $(uname -m) in
@@ -53,7 +52,7 @@ else
     generic=-DGGML_CPU_GENERIC
 fi
 
-# A compiler that make would run is all that is needed: two at a time.
+# Two compilers at a time, like make.
 export out source generic
 printf '%s\n' $sources | xargs -n 1 -P 2 sh -c '
     object=$out/objects/$(echo "$1" | tr / _).o

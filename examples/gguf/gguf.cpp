@@ -1,9 +1,9 @@
-// ggml's gguf.h over libztensor. Put it in the place of ggml/src/gguf.cpp, link libztensor, and whatever is built on
-// ggml, such as llama.cpp, opens .zt files that were made of GGUF as it opens GGUF: by gguf_init_from_file, with
-// tensors that are mapped in place. examples/gguf/README.md says what differs from ggml's own reader.
+// ggml's gguf.h on libztensor. Replace ggml/src/gguf.cpp by it and link libztensor. Programs on ggml, such as
+// llama.cpp, then open .zt files that were converted from GGUF like GGUF: with gguf_init_from_file, and with
+// mapped tensors. examples/gguf/README.md lists the differences to ggml's own reader.
 //
-// A file of a stranger is an error message and NULL here, whatever it holds. What ends the program is only what ggml's
-// header says so of and a file cannot bring about: an id that is none, a name that a program adds twice.
+// For every untrusted file, errors are a message and NULL. The program only ends where ggml's header says so
+// and a file cannot cause it: an invalid id, or a name that a program adds twice.
 
 #include "gguf.h"
 
@@ -33,7 +33,7 @@ namespace {
 
 struct value_type {
     const char *name;
-    size_t size; // of one element; 0 where that is not fixed
+    size_t size; // of one element; 0 if it varies
     zt_dtype dtype;
 };
 
@@ -56,7 +56,7 @@ gguf_type value_type_of(zt_dtype dtype)
     return GGUF_TYPE_COUNT;
 }
 
-// ggml's type of an object's elements; GGML_TYPE_COUNT if ggml, or this version of it, has none.
+// ggml's type of an object's elements; GGML_TYPE_COUNT if ggml, or this version of it, does not have it.
 ggml_type tensor_type_of(const zt_object_info &info)
 {
     int32_t number = GGML_TYPE_COUNT;
@@ -68,22 +68,22 @@ ggml_type tensor_type_of(const zt_object_info &info)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// What is kept
+// State
 
-// A key with its value: one element, or an array of count of them.
+// A key with its value: one element, or an array of count elements.
 struct key_value {
     std::string key;
     gguf_type type = GGUF_TYPE_UINT8; // of the elements
     bool is_array = false;
     size_t count = 0;
-    std::vector<char> numbers;       // side by side, bools as one byte
-    std::vector<const char *> texts; // each with a NUL behind it, in memory that keeper keeps
+    std::vector<char> numbers;       // contiguous; a bool is one byte
+    std::vector<const char *> texts; // each NUL-terminated, in memory of keeper
     std::vector<size_t> sizes;       // of the texts, without the NUL
     std::shared_ptr<const void> keeper;
 };
 
 struct tensor_info {
-    ggml_tensor tensor; // its name, shape and type, and what a program says of its data
+    ggml_tensor tensor; // its name, shape and type, and the data that a program set
     uint64_t offset;    // from the start of all data
 };
 
@@ -94,7 +94,7 @@ struct gguf_context {
     std::vector<key_value> keys;
     std::vector<tensor_info> tensors;
     std::unordered_map<std::string, int64_t> tensor_ids;
-    uint64_t data_offset = 0; // where the data starts in the file that it was read from
+    uint64_t data_offset = 0; // the start of the data in the file that it was read from
 };
 
 namespace {
@@ -117,7 +117,7 @@ const tensor_info &tensor_at(const gguf_context *ctx, int64_t id)
 
 uint64_t padded(uint64_t size, uint64_t alignment) { return (size + alignment - 1) / alignment * alignment; }
 
-// Gives the tensors from first on the places behind those before them.
+// Puts the tensors from first on after those before them.
 void place_tensors(gguf_context *ctx, size_t first)
 {
     const uint64_t alignment = gguf_get_alignment(ctx);
@@ -128,16 +128,17 @@ void place_tensors(gguf_context *ctx, size_t first)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Bytes of a file, wherever they come from
+// Bytes of a file, from any source
 
 struct byte_source {
-    std::function<size_t(uint64_t offset, void *dst, size_t size)> read; // gives how many bytes it could read
+    // returns how many bytes it could read
+    std::function<size_t(uint64_t offset, void *dst, size_t size)> read;
     uint64_t size = 0;
-    const char *path = nullptr; // of a file whose first byte is that of the source
-    // The size is only the most that there could be: bytes that are missing are given as 0xff, which as a length, a
-    // count, a type or an offset is refused.
+    const char *path = nullptr; // of a file that starts with the first byte of the source
+    // The size is an upper limit. Missing bytes are read as 0xff, which is rejected as a length, a count, a
+    // type or an offset.
     bool may_be_shorter = false;
-    uint64_t end = UINT64_MAX; // where a read found that nothing more comes
+    uint64_t end = UINT64_MAX; // where a read found the end
 
     size_t get(uint64_t offset, void *dst, size_t wanted)
     {
@@ -173,7 +174,7 @@ struct open_file {
     open_file(const open_file &) = delete;
     ~open_file() { zt_close(handle); }
 
-    // Whether it can be opened; zt_last_error has why not.
+    // Whether it can be opened; otherwise zt_last_error has the reason.
     bool open(const char *name);
 
     byte_source bytes;
@@ -184,11 +185,11 @@ bool open_file::open(const char *name)
 {
     zt_open_options options = {};
     options.struct_size = sizeof options;
-    // The containers whose numbers are little-endian, or say it if they are not.
+    // Containers whose numbers are little-endian, or that declare the byte order.
     options.containers =
         1u << ZT_CONTAINER_GGUF | 1u << ZT_CONTAINER_ZT_1_1 | 1u << ZT_CONTAINER_ZT_1_2 | 1u << ZT_CONTAINER_ZT_2;
     if (bytes.path && !bytes.may_be_shorter) {
-        options.mode = ZT_MODE_AUTO; // mapped where it can be: its metadata is not copied before it is read
+        options.mode = ZT_MODE_AUTO; // mapped if possible, so that its metadata is not copied
         return zt_open(bytes.path, &options, &handle) == ZT_OK;
     }
     zt_source source = {};
@@ -204,7 +205,7 @@ bool open_file::open(const char *name)
 // ---------------------------------------------------------------------------------------------------------------------
 // Reading
 
-// Why a file is refused.
+// The reason to reject a file.
 struct refusal : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -214,7 +215,7 @@ struct text_span {
     size_t size;
 };
 
-// A string that is UTF-8 or not. A NUL stands behind it.
+// A string, UTF-8 or not, with a NUL after it.
 text_span text_of(const zt_value *value, const std::string &key)
 {
     text_span span = {"", 0};
@@ -222,7 +223,7 @@ text_span text_of(const zt_value *value, const std::string &key)
     if (zt_value_get_string(value, &span.data, &span.size) == ZT_OK)
         return span;
     if (zt_value_get_bytes(value, &bytes, &span.size) != ZT_OK)
-        throw refusal("key '" + key + "' has a value, or an element, that GGUF has no type for");
+        throw refusal("key '" + key + "' has a value or an element without a type in GGUF");
     span.data = static_cast<const char *>(bytes);
     return span;
 }
@@ -237,7 +238,7 @@ void read_texts(const zt_value *value, key_value &to)
 {
     to.texts.resize(to.count);
     to.sizes.resize(to.count);
-    // All at once, unless it is no array, or has something else.
+    // All at once, unless it is not an array or has elements of another kind.
     if (to.is_array && zt_value_read_strings(value, to.texts.data(), to.sizes.data(), to.count) == ZT_OK)
         return;
     for (size_t i = 0; i < to.count; i++) {
@@ -252,7 +253,7 @@ struct stated_type {
     bool is_array;
 };
 
-// As a GGUF file states it.
+// As declared in a GGUF file.
 stated_type type_of(const zt_value *value)
 {
     const zt_dtype dtype = zt_value_dtype(value);
@@ -260,11 +261,11 @@ stated_type type_of(const zt_value *value)
     return {element, zt_value_get_kind(value) == ZT_VALUE_KIND_ARRAY};
 }
 
-// As a .zt file that was made of one notes it: "u32", "string", "f32[]".
+// As recorded in a .zt file that was converted from GGUF: "u32", "string", "f32[]".
 stated_type type_noted(const zt_value *noted)
 {
     const char *text = "";
-    (void)zt_value_get_string(noted, &text, nullptr); // an array of arrays has no such name
+    (void)zt_value_get_string(noted, &text, nullptr); // an array of arrays does not have such a name
     std::string name = text;
     const bool is_array = name.size() > 2 && name.compare(name.size() - 2, 2, "[]") == 0;
     if (is_array)
@@ -282,7 +283,7 @@ key_value read_key(const zt_value *key, const zt_value *value, stated_type type)
     to.is_array = type.is_array;
     to.count = to.is_array ? zt_value_count(value) : 1;
     if (to.type == GGUF_TYPE_COUNT)
-        throw refusal("key '" + to.key + "' is of a type that ggml does not have, such as arrays in an array");
+        throw refusal("key '" + to.key + "' has a type that ggml does not have, such as arrays in an array");
     if (to.type == GGUF_TYPE_STRING) {
         read_texts(value, to);
         return to;
@@ -293,7 +294,8 @@ key_value read_key(const zt_value *key, const zt_value *value, stated_type type)
     return to;
 }
 
-// Bits of NaNs that CBOR could lose are noted: those of all f32 of a key, least significant byte first.
+// CBOR could lose bits of NaNs, so they are recorded: those of all f32 of a key, least significant byte
+// first.
 void restore_nans(key_value &to, const zt_value *noted)
 {
     const void *bits = nullptr;
@@ -320,12 +322,12 @@ void read_keys(const zt_file *file, gguf_context *ctx)
         }
         return;
     }
-    // What zt convert notes beside the attributes: docs/gguf.md.
+    // What zt convert records beside the attributes: docs/gguf.md.
     const zt_value *origin = zt_value_find(all, "ztensor.origin");
     const zt_value *notes = zt_value_find(origin, "keys");
     uint64_t version = 0;
     if (!notes || zt_value_get_u64(zt_value_find(origin, "version"), &version) != ZT_OK)
-        throw refusal("the file was not made of GGUF, so that the types of its keys are not known");
+        throw refusal("the file was not converted from GGUF, so the types of its keys are unknown");
     ctx->version = version == 2 ? 2 : GGUF_VERSION;
     std::unordered_map<std::string, const zt_value *> values;
     for (size_t i = 0; i < zt_value_count(all); i++) {
@@ -337,9 +339,9 @@ void read_keys(const zt_file *file, gguf_context *ctx)
         const zt_value *note = zt_value_at(notes, i), *key = zt_value_at(note, 0);
         const auto found = values.find(string_of(key));
         if (found == values.end())
-            continue; // it was taken away since
+            continue; // it was removed since
         ctx->keys.push_back(read_key(key, found->second, type_noted(zt_value_at(note, 1))));
-        values.erase(found); // a key that is noted twice is there once
+        values.erase(found); // a key that is recorded twice is read once
         restore_nans(ctx->keys.back(), zt_value_at(note, 2));
     }
 }
@@ -356,9 +358,9 @@ ggml_tensor describe(const zt_object_info &info)
     ggml_set_name(&tensor, name.c_str());
     tensor.type = tensor_type_of(info);
     if (tensor.type == GGML_TYPE_COUNT)
-        throw refusal(called + "is of a type that ggml does not have");
+        throw refusal(called + "has a type that ggml does not have");
     if (info.encoding != ZT_ENCODING_RAW)
-        throw refusal(called + "is compressed, so that it cannot be mapped in place; zt convert --raw undoes that");
+        throw refusal(called + "is compressed, so it cannot be mapped; convert it with zt convert --raw");
     uint64_t count = 1;
     for (size_t i = 0; i < GGML_MAX_DIMS; i++) {
         const uint64_t n = i < info.rank ? info.shape[info.rank - 1 - i] : 1;
@@ -370,13 +372,13 @@ ggml_tensor describe(const zt_object_info &info)
     const uint64_t row = static_cast<uint64_t>(tensor.ne[0]);
     const uint64_t block = static_cast<uint64_t>(ggml_blck_size(tensor.type));
     if (block == 0 || row % block != 0 || count / block > SIZE_MAX / 2 / ggml_type_size(tensor.type))
-        throw refusal(called + "is of a type or a size that this ggml does not have");
+        throw refusal(called + "has a type or a size that this ggml does not have");
     tensor.nb[0] = ggml_type_size(tensor.type);
     tensor.nb[1] = tensor.nb[0] * (row / block);
     for (int i = 2; i < GGML_MAX_DIMS; i++)
         tensor.nb[i] = tensor.nb[i - 1] * static_cast<uint64_t>(tensor.ne[i - 1]);
     if (ggml_nbytes(&tensor) != info.size)
-        throw refusal(called + "has blocks of another size in this ggml");
+        throw refusal(called + "has blocks of a different size in this ggml");
     return tensor;
 }
 
@@ -403,7 +405,7 @@ void read_metadata(const zt_file *file, gguf_context *ctx)
         info.offset -= ctx->data_offset;
 }
 
-// The tensors as ggml's, in a ggml_context of their own; with their data, unless they are to have none.
+// The tensors as ggml's, in their own ggml_context; with their data, unless no_alloc is set.
 ggml_context *make_tensors(byte_source &bytes, const gguf_context &ctx, bool with_data)
 {
     uint64_t size = 0;
@@ -412,11 +414,11 @@ ggml_context *make_tensors(byte_source &bytes, const gguf_context &ctx, bool wit
     size = padded(size, gguf_get_alignment(&ctx));
     char last;
     if (with_data && size > 0 && !bytes.has(ctx.data_offset + size - 1, &last, 1))
-        throw refusal("the file ends before the padding behind its last tensor");
+        throw refusal("the file ends before the padding after its last tensor");
 
     const size_t objects = (ctx.tensors.size() + 1) * ggml_tensor_overhead();
     const size_t all = objects + (with_data ? static_cast<size_t>(padded(size, GGML_MEM_ALIGN)) : 0);
-    // ggml_init ends the program where there is no memory.
+    // ggml_init ends the program if memory is short.
     void *memory = malloc(all);
     free(memory);
     if (!memory)
@@ -433,7 +435,7 @@ ggml_context *make_tensors(byte_source &bytes, const gguf_context &ctx, bool wit
         blob = ggml_new_tensor_1d(made.get(), GGML_TYPE_I8, static_cast<int64_t>(size));
         ggml_set_name(blob, "GGUF tensor data binary blob");
         if (!bytes.has(ctx.data_offset, blob->data, static_cast<size_t>(size)))
-            throw refusal("the data of the tensors cannot be read");
+            throw refusal("cannot read the data of the tensors");
     }
     ggml_set_no_alloc(made.get(), true);
     for (const tensor_info &info : ctx.tensors) {
@@ -455,15 +457,15 @@ std::unique_ptr<gguf_context> read_context(byte_source source, const char *name,
     const bool is_gguf = bytes.has(0, magic, 4) && memcmp(magic, GGUF_MAGIC, 4) == 0;
     if (is_gguf) {
         if (!bytes.has(4, &ctx->version, 4) || (ctx->version & 0xffff) == 0)
-            throw refusal("the file is of the other byte order, or ends in its header");
+            throw refusal("the file has the other byte order, or ends in its header");
         if (ctx->version == 1)
-            throw refusal("GGUF of version 1 has no place in ggml any more; zt convert makes a newer one");
+            throw refusal("ggml no longer supports GGUF version 1; zt convert writes a newer version");
     }
     const bool with_data = params.ctx && !params.no_alloc;
     bool is_open = file->open(name);
     if (!is_open && is_gguf && !with_data && strcmp(zt_last_error_rule(), "range-eof") == 0) {
-        // Metadata alone, which is all that is asked for, as a program has it that did not write the data yet.
-        bytes.size = INT64_MAX / 2; // so that a position in the stream can be added
+        // Only metadata, of a file whose data was not written yet.
+        bytes.size = INT64_MAX / 2; // so that adding a position in the stream does not overflow
         bytes.may_be_shorter = true;
         is_open = file->open(name);
     }
@@ -471,7 +473,7 @@ std::unique_ptr<gguf_context> read_context(byte_source source, const char *name,
         throw refusal(zt_last_error());
     read_metadata(file->handle, ctx.get());
     for (key_value &kv : ctx->keys)
-        kv.keeper = file; // which its texts are in
+        kv.keeper = file; // its texts are in the file
     if (bytes.end < ctx->data_offset && ctx->tensors.empty())
         throw refusal("the file ends in its metadata");
     if (params.ctx)
@@ -479,7 +481,7 @@ std::unique_ptr<gguf_context> read_context(byte_source source, const char *name,
     return ctx;
 }
 
-// At start begins what the source has as its first byte.
+// The source's first byte is at start.
 gguf_context *read_or_say_why(byte_source bytes, uint64_t start, const char *name, gguf_init_params params)
 {
     if (params.ctx)
@@ -489,7 +491,7 @@ gguf_context *read_or_say_why(byte_source bytes, uint64_t start, const char *nam
         ctx->data_offset += start;
         return ctx.release();
     } catch (const std::bad_alloc &) {
-        GGML_LOG_ERROR("gguf: %s: there is not enough memory\n", name);
+        GGML_LOG_ERROR("gguf: %s: not enough memory\n", name);
     } catch (const std::exception &e) {
         const bool has_name = strncmp(e.what(), name, strlen(name)) == 0; // a message of libztensor
         GGML_LOG_ERROR("gguf: %s%s%s\n", has_name ? "" : name, has_name ? "" : ": ", e.what());
@@ -523,7 +525,7 @@ gguf_context *read_stream(FILE *file, const char *name, const char *path, gguf_i
     byte_source bytes;
     bytes.path = path;
     bytes.size = static_cast<uint64_t>(std::max(file_tell(file) - start, int64_t(0)));
-    int64_t place = -1; // of the stream
+    int64_t place = -1; // the position in the stream
     bytes.read = [=](uint64_t offset, void *dst, size_t size) mutable -> size_t {
         const int64_t wanted = start + static_cast<int64_t>(offset);
         if (wanted != place && file_seek(file, wanted, SEEK_SET) != 0)
@@ -589,7 +591,7 @@ gguf_context *gguf_init_from_callback(gguf_reader_callback_t callback, void *use
                 continue;
             if (more > 0 || wanted == 1)
                 break;
-            chunk = wanted / 2; // it may give nothing where less than all is left
+            chunk = wanted / 2; // it may return nothing if not all remaining bytes fit
         }
         return got;
     };
@@ -599,7 +601,7 @@ gguf_context *gguf_init_from_callback(gguf_reader_callback_t callback, void *use
 void gguf_free(gguf_context *ctx) { delete ctx; }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// What a context has
+// Contents of a context
 
 const char *gguf_type_name(gguf_type type) { return is_value_type(type) ? value_types[type].name : nullptr; }
 size_t gguf_type_size(gguf_type type) { return is_value_type(type) ? value_types[type].size : 0; }
@@ -638,12 +640,12 @@ gguf_type gguf_get_arr_type(const gguf_context *ctx, int64_t key_id)
 
 namespace {
 
-// Whether the value is one element of a type; what a file can have otherwise is no reason to end the program.
+// Whether the value is one element of a type. A wrong type in a file must not end the program.
 bool is_one(const key_value &kv, gguf_type type)
 {
     if (kv.type == type && kv.count == 1)
         return true;
-    GGML_LOG_ERROR("gguf: key '%s' has no value of type %s\n", kv.key.c_str(), gguf_type_name(type));
+    GGML_LOG_ERROR("gguf: key '%s' does not have a value of type %s\n", kv.key.c_str(), gguf_type_name(type));
     return false;
 }
 
@@ -658,7 +660,7 @@ template <typename T> T number(const gguf_context *ctx, int64_t key_id, gguf_typ
 
 } // namespace
 
-// gguf_get_val_u8 and its like.
+// gguf_get_val_u8 and similar functions.
 #define GET_NUMBER(name, c_type, type)                                                                                 \
     c_type gguf_get_val_##name(const gguf_context *ctx, int64_t key_id) { return number<c_type>(ctx, key_id, type); }
 GET_NUMBER(u8, uint8_t, GGUF_TYPE_UINT8)
@@ -740,7 +742,7 @@ size_t gguf_get_tensor_size(const gguf_context *ctx, int64_t tensor_id)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Changing one
+// Changing a context
 
 int64_t gguf_remove_key(gguf_context *ctx, const char *key)
 {
@@ -806,7 +808,7 @@ void set_texts(gguf_context *ctx, const char *key, bool is_array, const char *co
 
 } // namespace
 
-// gguf_set_val_u8 and its like.
+// gguf_set_val_u8 and similar functions.
 #define SET_NUMBER(name, c_type, type)                                                                                 \
     void gguf_set_val_##name(gguf_context *ctx, const char *key, c_type val)                                           \
     {                                                                                                                  \
@@ -854,7 +856,7 @@ void gguf_add_tensor(gguf_context *ctx, const ggml_tensor *tensor)
     GGML_ASSERT(tensor);
     const int64_t id = gguf_get_n_tensors(ctx);
     const bool is_new = ctx->tensor_ids.emplace(tensor->name, id).second;
-    GGML_ASSERT(is_new && "there is a tensor of that name already");
+    GGML_ASSERT(is_new && "a tensor with that name exists");
     ctx->tensors.push_back({*tensor, 0});
     place_tensors(ctx, static_cast<size_t>(id));
 }
@@ -862,7 +864,7 @@ void gguf_add_tensor(gguf_context *ctx, const ggml_tensor *tensor)
 void gguf_set_tensor_type(gguf_context *ctx, const char *name, ggml_type type)
 {
     const int64_t id = gguf_find_tensor(ctx, name);
-    GGML_ASSERT(id >= 0 && "there is no tensor of that name");
+    GGML_ASSERT(id >= 0 && "no tensor has that name");
     ggml_tensor &tensor = ctx->tensors[static_cast<size_t>(id)].tensor;
     const int64_t block = ggml_blck_size(type);
     GGML_ASSERT(block > 0 && tensor.ne[0] % block == 0 && "rows are not whole blocks of the new type");
@@ -877,12 +879,12 @@ void gguf_set_tensor_type(gguf_context *ctx, const char *name, ggml_type type)
 void gguf_set_tensor_data(gguf_context *ctx, const char *name, const void *data)
 {
     const int64_t id = gguf_find_tensor(ctx, name);
-    GGML_ASSERT(id >= 0 && "there is no tensor of that name");
+    GGML_ASSERT(id >= 0 && "no tensor has that name");
     ctx->tensors[static_cast<size_t>(id)].tensor.data = const_cast<void *>(data);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Writing one as GGUF
+// Writing a context as GGUF
 
 namespace {
 
@@ -930,7 +932,7 @@ void write_key(byte_sink &to, const key_value &kv)
         to.text(kv.texts[i], kv.sizes[i]);
 }
 
-// Offsets are given anew: those of a file that was read may have gaps.
+// Offsets are computed again, because those of a file may have gaps.
 void write_metadata(byte_sink &to, const gguf_context *ctx)
 {
     to.put(GGUF_MAGIC, 4);
@@ -968,7 +970,7 @@ void write_data(byte_sink &to, const gguf_context *ctx)
         const ggml_tensor &tensor = info.tensor;
         const size_t size = ggml_nbytes(&tensor);
         const void *data = tensor.data;
-        if (tensor.buffer) { // the bytes may be a device's
+        if (tensor.buffer) { // the bytes may be on a device
             copy.resize(size);
             ggml_backend_tensor_get(&tensor, copy.data(), 0, size);
             data = copy.data();
@@ -1001,7 +1003,7 @@ bool gguf_write_to_file_ptr(const gguf_context *ctx, FILE *file, bool only_meta)
     to.write = [=](const void *data, size_t size) { return fwrite(data, 1, size, file) == size; };
     const bool is_fine = write_all(to, ctx, only_meta) && fflush(file) == 0;
     if (!is_fine)
-        GGML_LOG_ERROR("gguf: the file could not be written whole\n");
+        GGML_LOG_ERROR("gguf: the file could not be written completely\n");
     return is_fine;
 }
 

@@ -1,7 +1,7 @@
-// Opens a file through gguf.h and looks at everything in it, as an engine does; or measures how long opening takes.
-//     open_gguf FILE             exit status 0: opened, 1: refused with a message
-//     open_gguf --time N FILE    the median of N openings in microseconds: the file in memory, the processor's time of it
-//                                alone, the file not in memory
+// Opens a file through gguf.h and reads everything in it, like an engine; or measures the time to open it.
+//     open_gguf FILE             exit status 0: opened, 1: rejected with a message
+//     open_gguf --time N FILE    medians of N openings in microseconds: with the file in memory; only its
+//                                processor time; with the file evicted
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <vector>
 
-static unsigned long long sum; // of all that was looked at, so that nothing is left out
+static unsigned long long sum; // sum of everything read, so that the compiler removes nothing
 
 static void look_at(const char *text)
 {
@@ -40,7 +40,7 @@ static void look_at(const gguf_context *g, int64_t id)
         sum += static_cast<const unsigned char *>(data)[i];
 }
 
-// As an engine that reads or maps the file itself.
+// Like an engine that reads or maps the file itself.
 static bool look_at_bytes(FILE *file, uint64_t offset, uint64_t size)
 {
     unsigned char some[1 << 16];
@@ -57,7 +57,7 @@ static bool look_at_bytes(FILE *file, uint64_t offset, uint64_t size)
     return true;
 }
 
-// Metadata alone; the tensors are looked at where they are in the file.
+// Only metadata; the tensors are read in the file.
 static bool look_at_file(const char *path)
 {
     ggml_context *tensors = nullptr;
@@ -77,14 +77,14 @@ static bool look_at_file(const char *path)
                                  gguf_get_tensor_size(g, id));
     }
     if (!is_whole)
-        fprintf(stderr, "%s: its tensors are not in it\n", path);
+        fprintf(stderr, "%s: its tensors are not in the file\n", path);
     fclose(file);
     ggml_free(tensors);
     gguf_free(g);
     return is_whole;
 }
 
-// What a context that has the data with it has.
+// The contents of a context that has the data.
 static void look_at_data(gguf_context *g, ggml_context *tensors)
 {
     for (int64_t id = 0; g && id < gguf_get_n_tensors(g); id++) {
@@ -104,7 +104,7 @@ static size_t give_bytes(void *given, void *dst, uint64_t offset, size_t size)
     return n;
 }
 
-// With the data, in every way that there is.
+// With the data, in every way.
 static void look_at_every_way(const char *path)
 {
     ggml_context *tensors = nullptr;
@@ -179,6 +179,6 @@ int main(int argc, char **argv)
     }
     const bool is_fine = look_at_file(argv[1]);
     look_at_every_way(argv[1]);
-    printf("the sum of all is %llu\n", sum);
+    printf("sum: %llu\n", sum);
     return is_fine ? 0 : 1;
 }

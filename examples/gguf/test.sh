@@ -1,9 +1,9 @@
 #!/bin/sh
-# gguf.cpp in the ggml that examples/ggml has built, beside ggml's own: files of strangers, a written model, the .zt made
-# of it, and products of its quantized matrices.
+# Compares gguf.cpp, in the ggml that examples/ggml has built, with ggml's own: on hostile files, a written
+# model, the .zt converted from it, and products of its quantized matrices.
 #     sh examples/gguf/test.sh LIBDIR ZT GGML OUT
-# LIBDIR has libztensor.so, ZT is the program zt, GGML is what examples/ggml/build_ggml.sh made. test_llama.sh is the same
-# with all of llama.cpp. The last line is "gguf: N passed, M failed".
+# LIBDIR has libztensor.so, ZT is the program zt, GGML is the output of examples/ggml/build_ggml.sh.
+# test_llama.sh tests the same with all of llama.cpp. The last line is "gguf: N passed, M failed".
 set -u
 
 [ $# -eq 4 ] || { echo "usage: test.sh LIBDIR ZT GGML OUT" >&2; exit 2; }
@@ -45,7 +45,7 @@ if ! build_all; then
     exit 1
 fi
 
-# look WHICH FILE: opened, refused or died; what it said is in said.WHICH.
+# look WHICH FILE: prints opened, refused or died; the output is in said.WHICH.
 look() {
     ./"$1"/open_gguf "$2" >"said.$1" 2>&1
     case $? in
@@ -55,13 +55,13 @@ look() {
     esac
 }
 
-# Opened by ggml and refused here, by rules of docs/gguf.md.
+# ggml opens these, and this reader rejects them, by rules in docs/gguf.md.
 stricter='alignment-2p30-no-tensors dims-zero-and-huge sum-wraps-near'
 for file in "$root"/tests/data/foreign/invalid/*.gguf "$root"/tests/data/foreign/valid/*.gguf; do
     name=$(basename "$file" .gguf)
     ours=$(look ztensor "$file")
     case $ours in
-    died) bad "$name ends the program: $(tail -n 1 said.ztensor)" ;;
+    died) bad "$name crashes the program: $(tail -n 1 said.ztensor)" ;;
     opened) good ;;
     refused)
         if ! [ -s said.ztensor ]; then bad "$name: refused without a message"; fi
@@ -75,11 +75,11 @@ done
 
 rm -f tiny*
 ./ggml/tiny_model tiny.gguf && ./ztensor/tiny_model tiny-ours.gguf
-if cmp tiny.gguf tiny-ours.gguf; then good; else bad "a written file is not the one that ggml writes"; fi
+if cmp tiny.gguf tiny-ours.gguf; then good; else bad "a written file differs from ggml's"; fi
 if [ "$(look ggml tiny.gguf)" = opened ] && [ "$(look ztensor tiny.gguf)" = opened ] && cmp said.ggml said.ztensor; then
     good
 else
-    bad "tiny.gguf: not the same in it as ggml has"
+    bad "tiny.gguf: its contents differ from ggml's"
 fi
 if ! "$zt" convert tiny.gguf tiny.zt >said 2>&1 || ! "$zt" convert tiny.zt tiny-back.gguf >said 2>&1; then
     bad "zt convert: $(cat said)"
@@ -96,7 +96,7 @@ fi
 if [ "$(look ztensor tiny-raw.zt)" = opened ] && cmp said.ggml said.ztensor; then good; else
     bad "tiny-raw.zt: $(cat said.ztensor)"
 fi
-if cmp tiny.gguf tiny-back.gguf; then good; else bad "the GGUF made back is another file"; fi
+if cmp tiny.gguf tiny-back.gguf; then good; else bad "the GGUF that was converted back differs"; fi
 if ./ggml/test_quantized tiny.gguf tiny.gguf tiny.zt; then good; else bad "products of quantized blocks"; fi
 if "$zt" convert --dtype f32 tiny.gguf tiny.f32.zt >said 2>&1 &&
     "$zt" convert --dtype f32 --no-attributes tiny.gguf tiny.safetensors >said 2>&1 &&

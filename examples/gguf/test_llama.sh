@@ -1,9 +1,11 @@
 #!/bin/sh
-# llama.cpp with gguf.cpp of this folder in the place of its own, beside llama.cpp as it is: its own tests, files of
-# strangers, the same tokens from GGUF, from the .zt made of it and from the GGUF made back, and how long opening takes.
+# Compares llama.cpp with this folder's gguf.cpp and the original llama.cpp: its own tests, hostile files,
+# tokens from GGUF, from the .zt converted from it and from the GGUF converted back, and the time to open a
+# file.
 #     sh examples/gguf/test_llama.sh LIBDIR ZT OUT
-# LIBDIR has libztensor.so, ZT is the program zt; OUT keeps what is fetched and built. LLAMA_MODEL is a GGUF file to use,
-# or "none" for the tiny one alone; unset, a real model is fetched. The last line is "llama: N passed, M failed".
+# LIBDIR has libztensor.so, ZT is the program zt. OUT keeps downloads and builds. LLAMA_MODEL is a GGUF file,
+# or "none" for only the tiny one; if unset, a real model is downloaded. The last line is "llama: N passed, M
+# failed".
 set -u
 
 [ $# -eq 3 ] || { echo "usage: test_llama.sh LIBDIR ZT OUT" >&2; exit 2; }
@@ -26,7 +28,7 @@ sh "$here/build_llama.sh" "$1" "$out"
 case $? in
 0) ;;
 3)
-    echo "llama: skipped: the source of llama.cpp cannot be had"
+    echo "llama: skipped: the source of llama.cpp is not available"
     exit 0
     ;;
 *)
@@ -35,9 +37,9 @@ case $? in
     ;;
 esac
 cd "$out" || exit 2
-# Threads that wait leave the processor to others; the tokens do not depend on how many there are.
+# Waiting threads leave the processor to others. The tokens do not depend on their number.
 export OMP_WAIT_POLICY=passive
-export GGML_NO_BACKTRACE=1 # a debugger that is started where it aborts takes seconds
+export GGML_NO_BACKTRACE=1 # starting a debugger at an abort takes seconds
 
 echo "== its own tests/test-gguf.cpp"
 for seed in 1 2 3 4 5 6 7 8; do
@@ -60,30 +62,30 @@ outcome() {
     esac
 }
 
-echo "== files of strangers"
+echo "== hostile files"
 : >outcomes
 for file in "$root"/tests/data/foreign/invalid/*.gguf "$root"/tests/data/foreign/valid/*.gguf; do
     theirs=$(outcome ggml "$file") ours=$(outcome ztensor "$file")
     echo "$theirs $ours $(basename "$file")" >>outcomes
     [ $ours = refused ] && ! [ -s said ] && bad "$file: refused without a message"
-    if [ $ours = died ]; then bad "$file ends the program"; else good; fi
+    if [ $ours = died ]; then bad "$file crashes the program"; else good; fi
 done
 for pair in 'opened opened' 'refused refused' 'refused opened' 'opened refused' 'died opened' 'died refused'; do
     echo "ggml ${pair% *}, here ${pair#* }: $(grep -c "^$pair" outcomes)"
 done
 grep -E '^died|^opened refused' outcomes | sed 's/^/    /'
 
-echo "== metadata that is damaged anywhere"
+echo "== damaged metadata"
 ./ggml/tiny_model tiny.gguf && rm -f tiny.zt && "$zt" convert tiny.gguf tiny.zt >/dev/null
 for file in tiny.gguf tiny.zt; do
     rm -rf damaged && mkdir damaged
     if "${PYTHON:-python3}" "$here/damaged.py" ./ztensor/open_gguf $file 250 damaged; then good; else
-        bad "$file, damaged, ends the program"
+        bad "$file, damaged, crashes the program"
     fi
 done
 
-# An assertion of this reader names its file; llama.cpp may still stop for reasons of its own.
-echo "== the same files, and a model with keys that are not what they should be, through all of llama.cpp"
+# A failed assertion of this reader names its file. llama.cpp itself may still abort.
+echo "== the same files, and a model with wrong keys, in llama-simple"
 rm -rf odd && mkdir odd && ./ggml/tiny_model --odd odd
 died=0 opened=0 refused=0
 for file in "$root"/tests/data/foreign/invalid/*.gguf odd/*.gguf; do
@@ -93,16 +95,16 @@ for file in "$root"/tests/data/foreign/invalid/*.gguf odd/*.gguf; do
     1) refused=$((refused + 1)) ;;
     *)
         died=$((died + 1))
-        echo "    $(basename "$file") ends llama-simple: $(grep -a -m 1 -E 'ASSERT|terminate|what' log)"
+        echo "    $(basename "$file") crashes llama-simple: $(grep -a -m 1 -E 'ASSERT|terminate|what' log)"
         grep -a -q 'gguf\.cpp' log && bad "$file: an assertion of gguf.cpp"
         ;;
     esac
 done
 good
-echo "of $((died + opened + refused)) files $refused are refused and $opened run; $died end it, none in gguf.cpp"
+echo "of $((died + opened + refused)) files $refused are rejected and $opened run; $died crash it, none in gguf.cpp"
 rm -rf odd damaged
 
-# generate WHICH MODEL: 24 tokens at temperature 0 to said.WHICH.
+# generate WHICH MODEL: writes 24 tokens at temperature 0 to said.WHICH.
 generate() {
     ./"$1"/llama-simple -m "$2" -n 24 "Hello, my name is" >"said.$1" 2>log."$1"
 }
@@ -114,11 +116,11 @@ theirs=$?
 generate ztensor lie-00001-of-00002.gguf
 ours=$?
 echo "exit status of llama-simple: $theirs with ggml's reader, $ours here: $(grep 'error loading' log.ztensor)"
-if [ $ours = 1 ]; then good; else bad "it ends by a signal"; fi
+if [ $ours = 1 ]; then good; else bad "a signal ended it"; fi
 
-echo "== the same tokens"
+echo "== tokens"
 ./ggml/tiny_model tiny.gguf && ./ztensor/tiny_model tiny-here.gguf
-if cmp tiny.gguf tiny-here.gguf; then good; else bad "a written file is another one"; fi
+if cmp tiny.gguf tiny-here.gguf; then good; else bad "a written file differs"; fi
 same_tokens() {
     gguf=$1 name=$2
     rm -f "$name.zt" "$name.back.gguf"
@@ -129,13 +131,13 @@ same_tokens() {
         if generate ztensor "$file" && cmp said.ggml said.ztensor && grep -q 'decoded 24 tokens' log.ztensor; then
             good
         else
-            bad "$file: other tokens: $(tail -n 3 log.ztensor)"
+            bad "$file: different tokens: $(tail -n 3 log.ztensor)"
         fi
         if [ "$(grep -c CPU_Mapped log.ggml)" = "$(grep -c CPU_Mapped log.ztensor)" ]; then good; else
-            bad "$file: its tensors are not mapped in place"
+            bad "$file: its tensors are not mapped"
         fi
     done
-    if cmp "$gguf" "$name.back.gguf"; then good; else bad "$name.back.gguf is another file than $gguf"; fi
+    if cmp "$gguf" "$name.back.gguf"; then good; else bad "$name.back.gguf differs from $gguf"; fi
     echo "$name: $(tail -n 1 said.ggml | cut -c 1-100)"
 }
 same_tokens tiny.gguf tiny
@@ -153,11 +155,11 @@ if [ -z "$model" ]; then
     model=$out/gemma-3-270m-q4_k_m.gguf
     sh "$here/fetch_gemma.sh" "$model" || model=none
 fi
-[ "$model" != none ] || { echo "the real model is left out"; finish; }
+[ "$model" != none ] || { echo "skipping the real model"; finish; }
 same_tokens "$model" real
 
-echo "== opening, medians of microseconds: with the file in memory, the processor's time of that, without"
-# The two readers take turns. No assertion: the machine may be busy.
+echo "== opening, medians in microseconds: file in memory, its processor time, file evicted"
+# The two readers alternate. There is no assertion, because the machine may be busy.
 for turn in 1 2 3; do
     echo "ggml's own, GGUF: $(./ggml/open_gguf --time 15 "$model")   here, GGUF: $(./ztensor/open_gguf --time 15 "$model")" \
         "  here, .zt: $(./ztensor/open_gguf --time 15 real.zt)"

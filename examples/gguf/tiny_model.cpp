@@ -1,7 +1,7 @@
-// Writes a model of one layer with made-up weights, which llama.cpp loads and runs: what the quick tests use.
+// Writes a model of one layer with generated weights, which llama.cpp loads and runs, for quick tests.
 //     tiny_model OUT.gguf
-//     tiny_model --split NAME      NAME-00001-of-00002.gguf, and a second part that states its number in a wrong type
-//     tiny_model --odd FOLDER      the model again and again, each time with another key of another type or value
+//     tiny_model --split NAME      NAME-00001-of-00002.gguf, and a second part whose number has a wrong type
+//     tiny_model --odd FOLDER      the model many times, each with a wrong type or value of one key
 #include <cstdio>
 #include <cstring>
 #include <ggml.h>
@@ -34,9 +34,9 @@ static void add_vocabulary(gguf_context *g)
     gguf_set_val_u32(g, "tokenizer.ggml.unknown_token_id", 0);
 }
 
-static const int64_t keys = 16; // of the model
+static const int64_t keys = 16; // number of the model's keys
 
-static uint32_t state = 1; // of made-up numbers, the same in each run
+static uint32_t state = 1; // state of the random numbers, the same in each run
 
 static void add_tensor(ggml_context *c, gguf_context *g, const std::string &name, ggml_type type, int64_t rows)
 {
@@ -53,7 +53,7 @@ static void add_tensor(ggml_context *c, gguf_context *g, const std::string &name
     gguf_add_tensor(g, t);
 }
 
-// What a stranger's file may have for a key instead of what it should.
+// Wrong values that a hostile file may have for a key.
 static const int odd_values = 11;
 
 static void set_odd_value(gguf_context *g, const char *key, int which)
@@ -64,7 +64,7 @@ static void set_odd_value(gguf_context *g, const char *key, int which)
     static const float floats[] = {-1, 0, 1e30f};
     gguf_remove_key(g, key);
     switch (which) {
-    case 0: break; // it is not there
+    case 0: break; // the key is missing
     case 1: return gguf_set_val_str(g, key, "x");
     case 2: return gguf_set_val_u32(g, key, UINT32_MAX);
     case 3: return gguf_set_val_u32(g, key, 0);

@@ -1,10 +1,10 @@
-//! Appending to arbitrary and to generated files; then the append is cut off at an arbitrary byte.
+//! Appends to random and to generated files, then truncates the append at a random byte.
 #![no_main]
 
 use arbitrary::{Result, Unstructured};
 use ztensor_fuzz::{append, generate};
 
-/// The front of the input makes the calls, the rest is the file or makes it.
+/// The start of the input selects the calls. The rest is the file, or generates it.
 fn run(input: &[u8]) -> Result<()> {
     let Some((&kind, input)) = input.split_first() else { return Ok(()) };
     let (calls, file) = input.split_at(input.len().min(usize::from(kind) * 4));

@@ -1,5 +1,5 @@
-//! Sequences of calls of zt_cache over a small file, on one thread and those of the cache: whatever is pinned
-//! has the bytes of its range, and the slots are never more than there are.
+//! Sequences of calls of zt_cache on a small file, on one thread and those of the cache. Pinned slices must
+//! have the bytes of their ranges, and the number of slots is limited.
 #![no_main]
 
 use arbitrary::{Result, Unstructured};
@@ -57,7 +57,7 @@ extern "C" {
     fn zt_cache_free(cache: c::Pointer);
 }
 
-/// Largest slice that fits.
+/// The largest slice that fits.
 const SLOT: u64 = 512;
 
 fn run(input: &[u8]) -> Result<()> {
@@ -99,7 +99,7 @@ fn calls_of(file: c::Pointer, cache: c::Pointer, u: &mut Unstructured<'_>) -> Re
         match u.int_in_range(0..=9)? {
             0..=4 => {
                 let mut slice = Slice { struct_size: size_of::<Slice>(), data: null(), size: 0, pin: 0 };
-                // As long as it takes would be for ever, where this thread has all slots.
+                // A wait without a limit would never end if this thread has all slots pinned.
                 let timeout = if pins.len() < 4 { -1 } else { 0 };
                 if unsafe { zt_cache_get(cache, &request, timeout, &mut slice) } == c::OK {
                     check(component, &request, &slice);
@@ -122,7 +122,7 @@ fn calls_of(file: c::Pointer, cache: c::Pointer, u: &mut Unstructured<'_>) -> Re
     Ok(())
 }
 
-/// What is pinned is what a read gives.
+/// Pinned bytes equal those of a read.
 fn check(component: c::Pointer, request: &Request, slice: &Slice) {
     assert!(slice.size as u64 == request.length && slice.data.addr() % 64 == 0);
     let mut bytes = vec![0; slice.size];

@@ -1,4 +1,5 @@
-//! CBOR alone: the two ways through it agree, what is taken comes back, and ciborium sees the same.
+//! Only CBOR: the fast and the general path agree, accepted items are written back the same, and ciborium
+//! reads the same.
 #![no_main]
 
 use ciborium::Value as Other;
@@ -8,7 +9,7 @@ use ztensor::error::{Cause, Rule};
 use ztensor::model::value::{check_writable, Tape};
 use ztensor_fuzz::values::{other, same, same_other};
 
-/// Whether a tag is in it: ciborium makes numbers of tags 2 and 3, and has no simple values.
+/// Whether it contains a tag: ciborium turns tags 2 and 3 into numbers, and does not have simple values.
 fn comparable(bytes: &[u8]) -> Option<Other> {
     let mut rest = bytes;
     ciborium::de::from_reader_with_recursion_limit(&mut rest, 80).ok()
@@ -24,10 +25,13 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         Err(e) => {
             let fine = [Rule::CborDuplicateKey, Rule::CborUtf8, Rule::CborDepth];
             let own_only = matches!(e.cause(), Cause::Broken(rule) if fine.contains(&rule));
-            // RFC 7049 forbids these (table 2, section 2.2.2); ciborium lets them pass.
+            // RFC 7049 forbids these (table 2, section 2.2.2); ciborium accepts them.
             let lax = ["a simple value below 32 in two bytes", "string is not a definite"];
             let lax = lax.iter().any(|what| e.message().contains(what));
-            assert!(reference.is_none() || own_only || lax, "ciborium takes it, here: {e}");
+            assert!(
+                reference.is_none() || own_only || lax,
+                "ciborium accepts it, the library rejects it: {e}"
+            );
             return;
         }
     };
@@ -38,7 +42,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     assert!(other(value.get()).is_none() || reference.is_some(), "ciborium refuses {value:?}");
     let mut encoded = Vec::new();
     cbor_encode::value(&mut encoded, value.get()).unwrap();
-    // An indefinite length costs two bytes, that of 256 items and more three to nine; a NaN in single
+    // An indefinite length needs two bytes, a length of 256 items or more three to nine. A NaN in single
     // precision is written in double.
     let most = 2 * reading.position();
     assert!(
@@ -53,7 +57,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let mut copies = Tape::default();
     let copy = copies.add(value.get()).unwrap();
     assert!(same(value.get(), copies.get(copy)));
-    // An attribute may be 64 levels deep, the map of attributes around it is one more.
+    // An attribute may be 64 levels deep, and the map of attributes adds one.
     let writable = check_writable(value.get());
     assert!(writable.as_ref().err().is_none_or(|e| e.message().contains("deeper than 64")), "{writable:?}");
 });

@@ -1,5 +1,6 @@
-//! Quantized checkpoints with changed bytes in headers, settings, codes and `config.json`, opened with their weights
-//! as objects. Whatever is read has the size of its shape, and parts are what the whole has there.
+//! Quantized checkpoints with changed bytes in headers, settings, codes and `config.json`, opened with their
+//! weights as objects. Numbers that are read have the size of the shape, and parts equal those of the
+//! complete weight.
 #![no_main]
 
 use arbitrary::Unstructured;
@@ -9,7 +10,7 @@ use ztensor::reader::{File, Object, OpenOptions, VerifyOptions, VerifyReport};
 use ztensor_fuzz::memory::Files;
 use ztensor_fuzz::read::{self, check_error};
 
-/// The tensors of a model and its configuration.
+/// The tensors of a model, and its configuration.
 macro_rules! model {
     ($name:literal) => {
         (
@@ -49,7 +50,7 @@ static MODELS: [(&[u8], &[u8]); 27] = [
     model!("quanto"),
 ];
 
-/// Words that decide how a tensor is understood.
+/// Words that decide how a tensor is interpreted.
 const WORDS: [&[u8]; 12] =
     [b"I32", b"U32", b"F16", b"U8", b"I8", b"F32", b"gptq", b"awq", b"fp8", b"16", b"0", b"4294967295"];
 
@@ -95,7 +96,7 @@ fn numbers(object: &Object<'_>) -> Option<Vec<u8>> {
             pieces.extend_from_slice(piece);
             Ok(())
         })
-        .expect("it was read");
+        .expect("it could not be read again");
     assert_eq!(pieces, all);
     Some(all)
 }
@@ -104,7 +105,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let mut u = Unstructured::new(input);
     let Ok((tensors, config)) = u.choose(&MODELS).copied() else { return };
     let (mut tensors, mut config) = (tensors.to_vec(), config.to_vec());
-    // Mostly within the header, where a changed length would end it all.
+    // Mostly inside the header, where a changed length would make the rest invalid.
     let header = 8 + u64::from_le_bytes(tensors[..8].try_into().unwrap()) as usize;
     let mut head = tensors[8..header].to_vec();
     if change(&mut u, &mut head).and_then(|()| change(&mut u, &mut config)).is_err() {

@@ -1,5 +1,5 @@
-//! Our decode against the released reader's: what both take is the same. Files are made from the input, valid or with
-//! one thing bent, or are the input itself.
+//! Compares our decoder with the released reader's: if both accept a file, they read the same. Files are
+//! generated from the input, valid or with one error, or are the input itself.
 #![no_main]
 
 use ztensor_fuzz::{differential, generate, read};

@@ -1,5 +1,5 @@
-//! GGUF: everything that can be asked of it but copies, which cannot represent all of it; what is lent and what is read
-//! through a window say the same, and so do released readers of what both take.
+//! GGUF: all calls except copies, because .zt cannot represent all of it. Borrowed bytes and bytes read
+//! through a window agree. Released readers agree on files that both accept.
 #![no_main]
 
 use ztensor_fuzz::{peers, read};

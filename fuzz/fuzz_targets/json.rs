@@ -1,5 +1,5 @@
-//! JSON: what is parsed comes back when it is written, and serde_json takes it too. An index of shards names
-//! no file that is outside of its folder.
+//! JSON: parsed values are written back the same, and serde_json accepts the text, too. An index of shards
+//! cannot name a file outside its folder.
 #![no_main]
 
 use std::path::{Component, Path};
@@ -23,10 +23,10 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     check_index(input);
     let parsed = match std::str::from_utf8(input).map(json::parse) {
         Ok(Ok(parsed)) => {
-            serde_json::from_slice::<serde_json::Value>(input).expect("serde_json takes it too");
+            serde_json::from_slice::<serde_json::Value>(input).expect("serde_json rejects it");
             parsed
         }
-        // Bytes that are no text are a value instead.
+        // Bytes that are not text become a value instead.
         Err(_) => match value(&mut arbitrary::Unstructured::new(input), 5) {
             Ok(made) => made.owned(),
             Err(_) => return,
@@ -37,6 +37,6 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let again = json::parse(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
     assert!(same(parsed.get(), again.get()), "{parsed:?} {again:?}");
     assert_eq!(text, json::write(again.get()).unwrap());
-    serde_json::from_str::<serde_json::Value>(&text).expect("what is written is JSON");
+    serde_json::from_str::<serde_json::Value>(&text).expect("the written text is not JSON");
     check_writable(parsed.get()).unwrap();
 });

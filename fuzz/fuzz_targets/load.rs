@@ -1,6 +1,5 @@
-//! Sequences of calls of zt_load and zt_cache over several small files at once: whatever is delivered, or
-//! pinned, has the bytes that a read of its request alone gives, and a load that is not stopped delivers all
-//! of it.
+//! Sequences of calls of zt_load and zt_cache on several small files at once. Delivered and pinned bytes
+//! equal those of a separate read of the request. A load that is not stopped delivers all of its requests.
 #![no_main]
 
 use arbitrary::{Result, Unstructured};
@@ -9,21 +8,21 @@ use ztensor_fuzz::c::{check, last_error, string, Pointer, Status, OK};
 use ztensor_fuzz::c_load::*;
 
 const SLOT: usize = 64 << 10;
-/// Calls of an input, as each may start threads.
+/// The maximum number of calls, because each may start threads.
 const MOST_CALLS: usize = 40;
 const CANCELLED: Status = 13;
 const LIMIT: Status = 8;
 
-/// A load, and what came of it.
+/// A load, and its received events.
 struct Load {
     handle: Pointer,
     asked: Vec<Asked>,
-    /// The memory of requests that have their own.
+    /// The destinations of requests that have one.
     own: Vec<Option<Vec<u8>>>,
     _ring: Vec<u8>,
     slots: usize,
     keep_going: bool,
-    /// How much of each came; whether its last event did; its failure.
+    /// For each request, the received bytes, whether its last event came, and its error.
     bytes: Vec<u64>,
     ended: Vec<bool>,
     failed: Vec<Option<Status>>,
@@ -91,7 +90,7 @@ impl Load {
         }))
     }
 
-    /// Whether waiting is not for what this thread itself has to give back.
+    /// Whether a wait does not depend on events that this thread must release.
     fn has_space(&self) -> bool {
         let mut slots: Vec<u32> = self.held.iter().map(|event| event.slot).collect();
         slots.sort_unstable();
@@ -111,7 +110,7 @@ impl Load {
                 self.done = Some(event.status);
             }
             kind => {
-                assert!(self.done.is_none(), "an event behind the end");
+                assert!(self.done.is_none(), "an event after the end");
                 self.take(kind, event);
             }
         }
@@ -119,7 +118,7 @@ impl Load {
 
     fn take(&mut self, kind: i32, event: Event) {
         let at = usize::try_from(event.tag).unwrap();
-        assert!(!self.ended[at], "an event behind the last one");
+        assert!(!self.ended[at], "an event after the last one");
         self.ended[at] = event.last > 0;
         if kind == FAILED {
             assert!(event.last == 1 && event.status != OK);
@@ -159,7 +158,7 @@ impl Load {
         self.released = Some(event);
     }
 
-    /// The numbers of its parts, each of which is of a file that was asked for.
+    /// The numbers of its parts. Each belongs to a requested file.
     fn part_stats(&self, files: usize) {
         let mut stats = [unsafe { std::mem::zeroed::<PartStats>() }; 2];
         let (mut first, mut filled) = (0, 1);
@@ -177,7 +176,7 @@ impl Load {
         assert!(first <= files);
     }
 
-    /// Ends it: at once, or after all of it came.
+    /// Finishes it: at once, or after all events.
     fn finish(mut self, drains: bool, files: usize) {
         while drains && self.done.is_none() {
             while !self.held.is_empty() {
@@ -202,7 +201,7 @@ impl Load {
         }
         for (at, one) in self.asked.iter().enumerate() {
             assert!(self.ended[at], "request {at} did not end");
-            assert!(self.failed[at].is_some() || one.want.is_ok() || one.unsure, "request {at} was to fail");
+            assert!(self.failed[at].is_some() || one.want.is_ok() || one.unsure, "request {at} did not fail");
             let Ok(want) = &one.want else { continue };
             if self.failed[at].is_none() {
                 assert_eq!(self.bytes[at], one.size);
@@ -212,7 +211,7 @@ impl Load {
     }
 }
 
-/// A cache, and what of it is pinned.
+/// A cache, and its pinned slices.
 struct Cache {
     handle: Pointer,
     pins: Vec<Slice>,
@@ -262,7 +261,7 @@ impl Cache {
 
     fn get(&mut self, asked: &Asked, u: &mut Unstructured<'_>) -> Result<()> {
         let mut slice = Slice { struct_size: size_of::<Slice>(), data: null(), size: 0, pin: 0 };
-        // As long as it takes would be for ever, where this thread has all slots.
+        // A wait without a limit would never end if this thread has all slots pinned.
         let waits = (self.pins.len() as u64) < self.stats().slots && u.arbitrary()?;
         let status =
             unsafe { zt_cache_get(self.handle, &asked.request, if waits { -1 } else { 0 }, &mut slice) };
@@ -328,7 +327,7 @@ fn calls(files: &[Opened], cache: &mut Cache, loads: &mut Vec<Load>, u: &mut Uns
             }
             5 => load.next(0),
             6..=8 if !load.held.is_empty() => load.release(u.choose_index(load.held.len())?),
-            // Once more is nothing, as is what no slot has.
+            // A second release does nothing, nor does one of an event without a slot.
             9 => {
                 let again = load.released;
                 unsafe { zt_load_release(load.handle, again.as_ref().map_or(null(), std::ptr::from_ref)) };

@@ -1,4 +1,4 @@
-//! A valid file with one thing bent, or none: then it has to open and to verify.
+//! A valid file, or one with an error. A valid file must open and verify.
 #![no_main]
 
 use ztensor_fuzz::{generate, read};

@@ -1,5 +1,5 @@
-//! zTensor 2: a manifest of any bytes, or a valid one with something bent or nothing. The released library takes the same
-//! files and reads the same in them; what is valid opens.
+//! zTensor 2: a manifest of random bytes, or a valid one with or without an error. The released library
+//! accepts the same files and reads the same contents. Valid files open.
 #![no_main]
 
 use arbitrary::Unstructured;
@@ -19,7 +19,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let opened = read::open(&bytes, false);
     container_2::compare(&bytes, &opened);
     assert!(bent || opened.is_ok(), "a valid file: {opened:?}");
-    // Most inputs are for the manifest alone: so there are fifty times as many.
+    // Most inputs only test the manifest, which allows fifty times as many.
     let closely = Random::of(&bytes).once_in(32);
     match opened {
         Ok(_) if closely => drop(read::everything(&bytes)),

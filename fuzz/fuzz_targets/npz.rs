@@ -1,5 +1,5 @@
-//! npz and npy: archives as they are, and arbitrary members in an archive whose headers and directory fit them.
-//! What released readers take, too, reads the same.
+//! npz and npy: unchanged archives, and random members in an archive with matching headers and directory.
+//! Released readers agree on files that both accept.
 #![no_main]
 
 use ztensor_fuzz::{peers, read};

@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a file: everything that can be asked of it.
+//! Random bytes as a file: makes all calls on it.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

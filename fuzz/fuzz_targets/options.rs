@@ -1,10 +1,10 @@
-//! The C functions with structs of options and descriptions of all kinds, over generated files.
+//! C functions with all kinds of option structs and descriptions, on generated files.
 #![no_main]
 
 use arbitrary::{Result, Unstructured};
 use ztensor_fuzz::{c, c_read, c_write, generate, read};
 
-/// The front of the input makes the calls, the rest makes the file.
+/// The start of the input selects the calls, the rest generates the file.
 fn run(input: &[u8]) -> Result<()> {
     let (calls, rest) = input.split_at(input.len() / 2);
     let made = generate::file(&mut Unstructured::new(rest))?;
@@ -17,7 +17,7 @@ fn run(input: &[u8]) -> Result<()> {
     let written = c_write::some(file, u);
     unsafe { c::zt_close(file) };
     if let Some(bytes) = written? {
-        read::open(&bytes, false).unwrap_or_else(|e| panic!("what was finished: {e}"));
+        read::open(&bytes, false).unwrap_or_else(|e| panic!("the finished file: {e}"));
     }
     outcome?;
     c_read::repair(&made.bytes, u)

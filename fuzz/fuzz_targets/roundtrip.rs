@@ -1,5 +1,4 @@
-//! Arbitrary sequences of writer calls: what finishes opens and gives the same bytes; likewise after
-//! more was appended.
+//! Random sequences of writer calls. A finished file opens and has the same bytes, also after an append.
 #![no_main]
 
 use arbitrary::{Result, Unstructured};
@@ -20,7 +19,7 @@ fn run(u: &mut Unstructured<'_>) -> Result<()> {
         return Ok(());
     }
     let bytes = sink.take();
-    let file = read::open(&bytes, false).unwrap_or_else(|e| panic!("what was finished: {e}"));
+    let file = read::open(&bytes, false).unwrap_or_else(|e| panic!("the finished file: {e}"));
     assert_eq!(file.object_count(), model.objects.len());
     write::check(&file, &model);
     if !append || options.version == Version::V0_1 {
@@ -31,7 +30,8 @@ fn run(u: &mut Unstructured<'_>) -> Result<()> {
     let mut writer = Writer::append(place.path(), &options).unwrap_or_else(|e| panic!("{e}"));
     write::script(u, &mut writer, &mut model)?;
     if write::finish(&mut writer, &mut model) {
-        let file = read::open(&place.get(), false).unwrap_or_else(|e| panic!("what was appended to: {e}"));
+        let file =
+            read::open(&place.get(), false).unwrap_or_else(|e| panic!("the file after the append: {e}"));
         assert_eq!(file.object_count(), model.objects.len());
         write::check(&file, &model);
     } else {

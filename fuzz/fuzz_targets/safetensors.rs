@@ -1,5 +1,5 @@
-//! safetensors: headers with as much data as they speak of, and files as they are: everything that can be asked of them,
-//! and that the `safetensors` crate reads the same.
+//! safetensors: headers with as much data as they declare, and unchanged files. Makes all calls, and checks
+//! that the `safetensors` crate reads the same.
 #![no_main]
 
 use ztensor_fuzz::{read, safetensors};

@@ -1,5 +1,6 @@
-//! Seekable zstd in zTensor 2: frames with a table that is right or bent, and any bytes. Whole, in ranges, in
-//! batches and piece by piece, it is what the released library decodes, or refused as there.
+//! Seekable zstd in zTensor 2: frames with a correct or a wrong table, and random bytes. Read completely, in
+//! ranges, in batches and in pieces, the bytes are those that the released library decodes, or both reject
+//! the file.
 #![no_main]
 
 use arbitrary::{Result, Unstructured};
@@ -12,7 +13,7 @@ use ztensor_fuzz::item::{map, text, Item};
 use ztensor_fuzz::random::Random;
 use ztensor_fuzz::read;
 
-/// Stored bytes, and what they are said to decode to.
+/// Stored bytes, and their declared decoded size.
 fn stream(u: &mut Unstructured<'_>) -> Result<(Vec<u8>, u64)> {
     let form: u8 = u.arbitrary()?;
     let (claim, each, repeat): (u16, u16, u8) = (u.arbitrary()?, u.arbitrary()?, u.arbitrary()?);
@@ -29,7 +30,7 @@ fn stream(u: &mut Unstructured<'_>) -> Result<(Vec<u8>, u64)> {
     } else {
         let (mut frames, mut entries) = (Vec::new(), Vec::new());
         for piece in content.chunks(usize::from(each).max(64)) {
-            // More than one frame, and one to be passed over, may stand for an entry.
+            // An entry may describe several frames, and a skippable one.
             let frame =
                 compressed(piece, if form & 8 > 0 { piece.len() / 2 + 1 } else { piece.len() }, form & 4 > 0);
             entries.push((frame.len() as u32, piece.len() as u32));
@@ -60,7 +61,7 @@ fn stream(u: &mut Unstructured<'_>) -> Result<(Vec<u8>, u64)> {
         frames
     };
     for (at, xor) in flips {
-        // The end is where the table is.
+        // The table is at the end.
         let at = stored.len() - 1 - usize::from(at) % stored.len();
         stored[at] ^= xor;
     }
@@ -93,21 +94,24 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         true => read::everything(&bytes),
         false => read::open(&bytes, false).ok(),
     };
-    let file = file.expect("its manifest is valid");
+    let file = file.expect("its manifest was rejected");
     if size > read::MOST_DECODED {
         return;
     }
     let vocabulary = Vocabulary::standard();
-    let encoding = vocabulary.encoding("zt.zstd-seekable/1").expect("it is built in");
+    let encoding = vocabulary.encoding("zt.zstd-seekable/1").expect("the encoding is not built in");
     let Some(expected) = guarded(|| Ok::<_, ()>(encoding.decode(&stored, size))) else { return };
     let component = file.object(0).unwrap().components().next().unwrap();
     read::component(&component, &mut random);
     match (component.load(), expected) {
         (Ok(loaded), Ok(expected)) => assert_eq!(loaded.as_slice(), expected),
         (Ok(loaded), Err(e)) => {
-            panic!("the released library refuses what gave {} bytes: {e}", loaded.as_slice().len())
+            panic!(
+                "the released library rejects it; the library decoded {} bytes: {e}",
+                loaded.as_slice().len()
+            )
         }
-        (Err(e), Ok(_)) => panic!("the released library takes it: {e}"),
+        (Err(e), Ok(_)) => panic!("the released library accepts it: {e}"),
         (Err(e), Err(_)) => assert!(e.rule_name() == c"Encoding" || e.cause() == Cause::Limit, "{e}"),
     }
 });

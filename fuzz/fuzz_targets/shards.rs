@@ -1,6 +1,6 @@
-//! zTensor 2 in several files: a root with a table of shards that is right or bent, and shards that are
-//! right, bent, cut, missing or files of their own. What is read of a shard is what it has there, and no
-//! shard spoils what is not in it.
+//! zTensor 2 in several files: a root with a correct or a wrong table of shards, and shards that are correct,
+//! wrong, truncated, missing or complete files. Bytes read from a shard are those in the shard, and a shard
+//! does not affect objects outside of it.
 #![no_main]
 
 use arbitrary::Unstructured;
@@ -10,7 +10,7 @@ use ztensor_fuzz::container_2::{self, SHARDS};
 use ztensor_fuzz::memory::Files;
 use ztensor_fuzz::read::{self, check_error};
 
-/// A shard, and whether it is as its entry says.
+/// A shard, and whether it matches its entry.
 fn shard(u: &mut Unstructured<'_>, size: u64) -> arbitrary::Result<(Option<Vec<u8>>, bool)> {
     let mut bytes = container_2::shard(size as usize);
     Ok(match u.int_in_range(0..=6)? {
@@ -62,13 +62,13 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
             let mut found = vec![0; component.stored_size().min(1 << 20) as usize];
             match component.read_stored(&mut found) {
                 Ok(()) => {
-                    let bytes = files.bytes(&format!("m-{shard}.zt")).expect("it was read");
+                    let bytes = files.bytes(&format!("m-{shard}.zt")).expect("its file is missing");
                     assert_eq!(bytes.len() as u64, manifest.shards[shard].size);
                     assert_eq!(found, bytes[component.offset() as usize..][..found.len()]);
                 }
                 Err(e) => {
                     check_error(&e);
-                    assert!(root.bent || !sound, "of a sound shard: {e}");
+                    assert!(root.bent || !sound, "reading from a good shard: {e}");
                 }
             }
         }

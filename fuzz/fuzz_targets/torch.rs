@@ -1,5 +1,5 @@
-//! PyTorch: the input is the pickle of an archive that has two storages, or a whole file from before 1.6. The
-//! target asks everything of it but copies. What released readers take, too, reads the same.
+//! PyTorch: the input is the pickle of an archive with two storages, or a complete file from before 1.6.
+//! Makes all calls except copies. Released readers agree on files that both accept.
 #![no_main]
 
 use ztensor_fuzz::archive::checkpoint;

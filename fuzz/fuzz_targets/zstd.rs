@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a compressed component of a valid file, against libzstd's one-shot decoder.
+//! Random bytes as a compressed component of a valid file, compared with libzstd's one-shot decoder.
 #![no_main]
 
 use arbitrary::Unstructured;
@@ -7,7 +7,7 @@ use ztensor_fuzz::file::{compressed, Container, Layout};
 use ztensor_fuzz::item::{map, text, EncodingStyle, Item};
 use ztensor_fuzz::read;
 
-/// What libzstd makes of it; none where it refuses or where it is more than the limit.
+/// libzstd's result; None if it fails or exceeds the limit.
 fn reference(stored: &[u8]) -> Option<Vec<u8>> {
     let mut space = vec![0; read::MOST_DECODED as usize];
     let size = zstd_safe::decompress(&mut space[..], stored).ok()?;
@@ -60,7 +60,7 @@ fn file(u: &mut Unstructured<'_>) -> arbitrary::Result<(Vec<u8>, Vec<u8>, u64)> 
         ]);
         Item::Array(vec![tensor])
     } else {
-        // Of a layout that is not known no shape tells the size; in 1.1 nothing else does either.
+        // If the layout is unknown, the shape does not give the size; in 1.1 nothing else does.
         let check_error = form & 64 > 0;
         let mut data =
             vec![("dtype", text("u8")), ("offset", offset), ("length", length), ("encoding", text("zstd"))];
@@ -89,10 +89,12 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let component = file.object(0).unwrap().components().next().unwrap();
     match (component.load(), expected) {
         (Ok(loaded), Some(expected)) => assert_eq!(loaded.as_slice(), expected),
-        (Ok(loaded), None) => panic!("libzstd refuses what gave {} bytes", loaded.as_slice().len()),
+        (Ok(loaded), None) => {
+            panic!("libzstd rejects it; the library decoded {} bytes", loaded.as_slice().len())
+        }
         (Err(e), Some(expected)) => {
             let wrong_size = expected.len() as u64 != claim;
-            assert!(wrong_size || stored.is_empty(), "libzstd takes it: {e}");
+            assert!(wrong_size || stored.is_empty(), "libzstd accepts it: {e}");
         }
         (Err(e), None) => {
             let fine = [Rule::ZstdCorrupt, Rule::ZstdLength, Rule::ZstdTrailing];

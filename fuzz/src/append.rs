@@ -1,4 +1,4 @@
-//! Appending to whatever is there, and what is left when it is cut off in the middle.
+//! Appends to existing files, and files with a truncated append.
 
 use crate::read::{self, check_error};
 use crate::write;
@@ -9,7 +9,7 @@ use ztensor::error::{Cause, Rule};
 use ztensor::reader::{File, Mode, OpenOptions};
 use ztensor::writer::{repair, RepairOptions, Writer};
 
-/// A file of this process, in the folder for temporary files (put TMPDIR in memory).
+/// A file of this process, in the folder for temporary files (set TMPDIR to memory).
 pub struct TemporaryFile(PathBuf);
 
 impl TemporaryFile {
@@ -37,7 +37,8 @@ impl Drop for TemporaryFile {
     }
 }
 
-/// Appends to `old`: it is refused and the file stays, or the file opens and holds both.
+/// Appends to `old`. Either the append is rejected and the file does not change, or the file opens with the
+/// old and new objects.
 pub fn to(old: &[u8], u: &mut Unstructured<'_>) -> Result<()> {
     let place = TemporaryFile::new();
     place.put(old);
@@ -49,25 +50,25 @@ pub fn to(old: &[u8], u: &mut Unstructured<'_>) -> Result<()> {
         Err(e) => {
             let (cause, _) = check_error(&e);
             assert!(before.is_err() || cause == Cause::Unsupported, "it opens, but: {e}");
-            assert_eq!(place.get(), old, "refused, but the file changed");
+            assert_eq!(place.get(), old, "rejected, but the file changed");
             return Ok(());
         }
     };
-    let before = before.expect("what can be appended to opens");
+    let before = before.expect("the file accepts an append, but cannot be opened");
     let mut model = write::Model::default();
     let written = write::script(u, &mut writer, &mut model);
     if written.is_err() || u.ratio(1, 8)? {
         drop(writer);
-        assert_eq!(place.get(), old, "given up, but the file changed");
+        assert_eq!(place.get(), old, "aborted, but the file changed");
         return written;
     }
     if !write::finish(&mut writer, &mut model) {
         drop(writer);
-        assert_eq!(place.get(), old, "not finished, but the file changed");
+        assert_eq!(place.get(), old, "finish failed, but the file changed");
         return Ok(());
     }
     let new = place.get();
-    let after = read::open(&new, false).unwrap_or_else(|e| panic!("appended to, and now: {e}"));
+    let after = read::open(&new, false).unwrap_or_else(|e| panic!("the file after the append: {e}"));
     holds_both(&before, &after, &mut model);
     cut(old, &new, &place, u)
 }
@@ -88,7 +89,7 @@ fn holds_both(before: &File, after: &File, model: &mut write::Model) {
     write::holds(after, model, before.attributes());
 }
 
-/// The process ends when some bytes behind the old end were written: the old manifest is still there.
+/// The process ends after it wrote some bytes after the old end: the old manifest is still there.
 fn cut(old: &[u8], new: &[u8], place: &TemporaryFile, u: &mut Unstructured<'_>) -> Result<()> {
     let at = u.int_in_range(old.len()..=new.len())?;
     let torn = [old, &new[old.len()..at]].concat();
@@ -98,7 +99,7 @@ fn cut(old: &[u8], new: &[u8], place: &TemporaryFile, u: &mut Unstructured<'_>) 
     match &opened {
         Ok(_) => assert!(whole, "{at} of {} to {} bytes open", old.len(), new.len()),
         Err(e) => {
-            assert!(!whole, "nothing is missing, but: {e}");
+            assert!(!whole, "the append is complete, but: {e}");
             assert_eq!(check_error(e).1, Some(Rule::UnfinishedAppend), "{e}");
         }
     }
@@ -109,9 +110,9 @@ fn cut(old: &[u8], new: &[u8], place: &TemporaryFile, u: &mut Unstructured<'_>) 
     match repaired {
         Ok(report) => assert_eq!(place.get(), if whole { &torn } else { old }, "{report:?}"),
         Err(e) => {
-            // The record is not there: other ends, or padding that is not zero, leave it in doubt.
+            // Without the record, other candidates or padding that is not zero make the end ambiguous.
             assert_eq!(check_error(&e).1, Some(Rule::UnfinishedAppend), "{e}");
-            assert_eq!(place.get(), torn, "in doubt, but the file changed");
+            assert_eq!(place.get(), torn, "ambiguous, but the file changed");
             let chosen = RepairOptions { cut_at: old.len() as u64, ..RepairOptions::default() };
             repair(place.path(), &chosen).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(place.get(), old);
@@ -120,7 +121,7 @@ fn cut(old: &[u8], new: &[u8], place: &TemporaryFile, u: &mut Unstructured<'_>) 
     if whole || old.len() < 64 {
         return Ok(());
     }
-    // As an append leaves it, with its record: never in doubt.
+    // The state after a killed append, with its record: never ambiguous.
     let start = old.len() - 16 - u64::from_le_bytes(old[old.len() - 16..][..8].try_into().unwrap()) as usize;
     if start >= 64 {
         let record =

@@ -26,8 +26,8 @@ pub fn stored(members: &[(&str, &[u8])]) -> Vec<u8> {
 /// The first pickle of a checkpoint of PyTorch before 1.6.
 const LEGACY: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
 
-/// A checkpoint of PyTorch's with that pickle, and storages of 16 and 64 bytes. An input that begins as a
-/// file from before 1.6 is the file.
+/// A PyTorch checkpoint with that pickle, and storages of 16 and 64 bytes. If the input starts like a file
+/// from before 1.6, the input is the file.
 pub fn checkpoint(pickle: &[u8]) -> Vec<u8> {
     if pickle.starts_with(LEGACY) {
         return pickle.to_vec();

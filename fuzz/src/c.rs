@@ -1,10 +1,10 @@
-//! The C interface, as a C program sees it: declarations, and structs of options in memory of exactly the
-//! size that they claim, so that a sanitizer sees a byte too many.
+//! The C interface for a C program: declarations, and option structs in memory of exactly their declared
+//! size, so that a sanitizer detects accesses past it.
 
 use arbitrary::{Result, Unstructured};
 use std::alloc::Layout;
 use std::ffi::{c_char, c_void, CStr};
-use ztensor as _; // the functions are in it
+use ztensor as _; // links the functions
 
 pub type Status = i32;
 pub type Pointer = *const c_void;
@@ -149,7 +149,7 @@ extern "C" {
     pub fn zt_write_abort(w: Pointer);
 }
 
-/// A status that may be: known, with words, and no bug of the library.
+/// A valid status: known, with a text, and not an internal error.
 pub fn check(status: Status) -> Status {
     assert!((0..=18).contains(&status), "status {status}: {}", last_error());
     assert!(status == OK || !last_error().is_empty());
@@ -161,21 +161,21 @@ pub fn last_error() -> String {
     unsafe { CStr::from_ptr(zt_last_error()) }.to_str().expect("UTF-8").to_owned()
 }
 
-/// A text of the library's.
+/// A text of the library.
 pub fn string<'a>(text: *const c_char) -> &'a str {
     assert!(!text.is_null());
     unsafe { CStr::from_ptr(text) }.to_str().expect("UTF-8")
 }
 
-/// A struct that begins with its size, in memory of its own.
+/// A struct that begins with its size, in a separate allocation.
 pub struct Block {
     base: *mut u8,
     layout: Layout,
     shift: usize,
     pub claimed: usize,
-    /// NULL is given instead.
+    /// NULL is passed instead.
     pub null: bool,
-    /// The call must refuse it.
+    /// The call must reject it.
     pub wrong: bool,
 }
 
@@ -193,12 +193,12 @@ impl Block {
         self
     }
 
-    /// A struct of `known` bytes as this version has it, all zero.
+    /// A struct of this version with `known` bytes, all zero.
     pub fn exact(known: usize) -> Block {
         Block::allocate(known, 0, known)
     }
 
-    /// One as callers of all kinds may pass: older, newer, NULL, misaligned, with a wrong size.
+    /// A struct from various callers: older, newer, NULL, misaligned, or with a wrong size.
     pub fn any(u: &mut Unstructured<'_>, known: usize) -> Result<Block> {
         let mut block = match u.int_in_range(0..=15u8)? {
             0 => Block::exact(known).with(true, false),
@@ -213,11 +213,12 @@ impl Block {
                 Block::allocate(known + more, 0, known + more)
             }
             6 | 7 => {
-                let less = 8 * u.int_in_range(1..=known / 8)?; // fields are aligned: none lies across
+                // fields are aligned, so the size does not cut one
+                let less = 8 * u.int_in_range(1..=known / 8)?;
                 Block::allocate(less, 0, less)
             }
             8 => {
-                let within = 8 * u.int_in_range(1..=known / 8)? - u.int_in_range(1..=3)?; // within a field
+                let within = 8 * u.int_in_range(1..=known / 8)? - u.int_in_range(1..=3)?; // cuts a field
                 Block::allocate(within.max(9), 0, within.max(9)).with(false, true)
             }
             _ => Block::exact(known),
@@ -230,7 +231,7 @@ impl Block {
         Ok(block)
     }
 
-    /// Sets bytes at an offset, as far as the struct reaches; a pointer that does not fit is left out.
+    /// Sets bytes at an offset, up to the struct's end. A pointer that does not fit is not set.
     pub fn set(&mut self, at: usize, bytes: &[u8]) {
         if self.layout.size() >= self.shift + at + bytes.len() {
             unsafe { self.base.add(self.shift + at).copy_from(bytes.as_ptr(), bytes.len()) };
@@ -256,7 +257,7 @@ impl Block {
         Ok(())
     }
 
-    /// Mostly one thread: starting them is what takes time.
+    /// Usually one thread, because starting threads is slow.
     pub fn few_threads(&mut self, u: &mut Unstructured<'_>, at: usize) -> Result<()> {
         if u.ratio(15, 16)? {
             self.set(at, &1u32.to_ne_bytes());
@@ -281,7 +282,7 @@ impl Block {
         unsafe { std::slice::from_raw_parts(self.base, self.layout.size()) }
     }
 
-    /// The same fields, zeros behind what it claims: what an up-to-date caller would pass.
+    /// The same fields with zeros after the declared size: what a current caller would pass.
     pub fn grown(&self, known: usize) -> Block {
         let mut full = Block::exact(known);
         full.set(8, &self.bytes()[8..self.claimed.min(known)]);

@@ -1,5 +1,5 @@
-//! Loads and caches through the C interface: their structs, files that are worth being streamed, requests
-//! from an input, and what each request gives when it is read by itself.
+//! Loads and caches through the C interface: their structs, files large enough to stream, requests from an
+//! input, and the expected result of each request.
 
 use crate::c::*;
 use crate::generate;
@@ -152,7 +152,7 @@ extern "C" {
 }
 
 impl Request {
-    /// All of a component.
+    /// A complete component.
     pub fn whole(component: Pointer) -> Request {
         let mut request: Request = unsafe { std::mem::zeroed() };
         (request.struct_size, request.component, request.length) =
@@ -161,7 +161,7 @@ impl Request {
     }
 }
 
-/// Tensors of more bytes than a slot, of none, and of those between; in all encodings, with digests.
+/// Tensors larger than a slot, empty ones, and sizes between; in all encodings, with digests.
 fn large() -> Vec<u8> {
     let sink = Sink::new(4 << 20);
     let mut writer = Writer::to_sink(Box::new(sink.clone()), &WriterOptions::default()).unwrap();
@@ -185,8 +185,8 @@ fn large() -> Vec<u8> {
     sink.take()
 }
 
-/// Files that are always the same: of several containers, with strides, deflated, of the other byte order, in
-/// blocks.
+/// Files that are always the same: of several containers, with strides, deflated, with the other byte order,
+/// in blocks.
 fn known() -> &'static [Vec<u8>] {
     static FILES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     FILES.get_or_init(|| {
@@ -204,10 +204,10 @@ fn known() -> &'static [Vec<u8>] {
     })
 }
 
-/// A source of the caller's.
+/// A source of the caller.
 struct Source {
     bytes: &'static [u8],
-    /// A byte that cannot be read.
+    /// Reads of this byte fail.
     bad: u64,
 }
 
@@ -222,7 +222,7 @@ extern "C" fn source_read(context: *mut c_void, offset: u64, dst: *mut c_void, s
     if (offset..offset + size as u64).contains(&source.bad) {
         return 2; // ZT_ERROR_IO
     }
-    let start = usize::try_from(offset).expect("an offset within the file");
+    let start = usize::try_from(offset).expect("the offset is outside the file");
     let bytes = &source.bytes[start..start + size];
     unsafe { dst.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), size) };
     OK
@@ -232,17 +232,17 @@ extern "C" fn source_close(context: *mut c_void) {
     drop(unsafe { Box::from_raw(context.cast::<Source>()) });
 }
 
-/// An open file, and what its requests may come to.
+/// An open file, and what its requests may return.
 pub struct Opened {
     pub file: Pointer,
-    /// Some reads fail, and which depends on what is read together.
+    /// Some reads fail, depending on which are read together.
     pub fails: bool,
-    /// The bytes, where they are the input's.
+    /// The bytes, if they come from the input.
     _bytes: Vec<u8>,
 }
 
 impl Opened {
-    /// One of the files, from memory or by a source; none, where the input's is refused.
+    /// One of the files, from memory or from a source; None if the input's is rejected.
     pub fn any(u: &mut Unstructured<'_>) -> Result<Option<Opened>> {
         let all = known();
         let which = u.int_in_range(0..=all.len())?;
@@ -293,28 +293,28 @@ extern "C" {
     fn zt_open_source(source: Pointer, options: Pointer, file: *mut Pointer) -> Status;
 }
 
-/// A request, the numbers that it points to, and what it gives when it is read by itself.
+/// A request, the numbers that it points to, and its expected result.
 pub struct Asked {
     pub request: Request,
     _numbers: Vec<Vec<u64>>,
-    /// What it delivers, with memory between rows as it was before, or its failure.
+    /// The expected bytes, including unchanged ones between rows, or the error.
     pub want: std::result::Result<Vec<u8>, Status>,
-    /// Bytes that it delivers.
+    /// The number of bytes that it delivers.
     pub size: u64,
-    /// It may fail though it did not, and the other way round.
+    /// It may fail although the separate read did not, or the reverse.
     pub unsure: bool,
 }
 
-/// What memory has in it before.
+/// The initial value of memory.
 pub const BEFORE: u8 = 0xa5;
 
 const BUFFER_SIZE: Status = 9;
 
-/// Most bytes of a request that is wanted.
+/// The maximum size of a request.
 pub const MOST: usize = 200_000;
 
 impl Asked {
-    /// Of one of the components. `spread`: rows may have gaps in memory.
+    /// A request for one of the components. `spread`: rows may have gaps in memory.
     pub fn any(of: &Opened, spread: bool, u: &mut Unstructured<'_>) -> Result<Option<Asked>> {
         let objects = unsafe { zt_object_count(of.file) };
         if objects == 0 {
@@ -362,7 +362,7 @@ impl Asked {
         Ok((asked.want != Err(BUFFER_SIZE)).then_some(asked))
     }
 
-    /// Reads it by itself.
+    /// Reads it separately.
     fn read(&mut self, file: Pointer) {
         let mut memory = vec![BEFORE; MOST];
         let (dst, dst_size) = (memory.as_mut_ptr().cast(), memory.len());
@@ -385,7 +385,7 @@ impl Asked {
         }
     }
 
-    /// A range is the same that the function for ranges gives.
+    /// A range equals the result of the function for ranges.
     fn compare_with_a_plain_read(&self, want: &[u8]) {
         let mut plain = vec![0u8; want.len()];
         let Request { component, offset, convert, .. } = self.request;

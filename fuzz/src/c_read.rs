@@ -1,4 +1,4 @@
-//! A file through the C interface, with options of all kinds.
+//! Reads a file through the C interface, with all kinds of options.
 
 use crate::append::TemporaryFile;
 use crate::c::*;
@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_void, CString};
 use std::ptr::{null, null_mut};
 
 pub const OPEN_OPTIONS: usize = 136;
-const OPEN_NUMBERS: usize = 64; // pointers lie behind
+const OPEN_NUMBERS: usize = 64; // pointers come after them
 const VERIFY_OPTIONS: usize = 56;
 const PART_INFO: usize = 32;
 const OBJECT_INFO: usize = 120;
@@ -15,7 +15,7 @@ const COMPONENT_INFO: usize = 112;
 const READ_OPTIONS: usize = 64;
 const READ_REQUEST: usize = 80;
 const REPAIR_OPTIONS: usize = 48;
-const REPAIR_NUMBERS: usize = 32; // pointers lie behind
+const REPAIR_NUMBERS: usize = 32; // pointers come after them
 
 extern "C" fn progress(context: *mut c_void, done: u64, total: u64) -> i32 {
     assert!(done <= total);
@@ -26,7 +26,7 @@ extern "C" fn done(_context: *mut c_void, _tag: u64, status: Status, _message: *
     assert!((0..=18).contains(&status));
 }
 
-/// Opens with options of any kind; a shorter struct means the same as one with zeros behind it.
+/// Opens with random options. A shorter struct has the same effect as one with zeros after it.
 pub fn open(bytes: &[u8], u: &mut Unstructured<'_>) -> Result<Pointer> {
     let mut options = Block::any(u, OPEN_OPTIONS)?;
     if u.arbitrary()? {
@@ -47,7 +47,7 @@ pub fn open(bytes: &[u8], u: &mut Unstructured<'_>) -> Result<Pointer> {
     Ok(file)
 }
 
-/// Everything that can be asked.
+/// Makes all calls that read.
 pub fn walk(file: Pointer, bytes: &[u8], u: &mut Unstructured<'_>) -> Result<()> {
     unsafe {
         string(zt_file_version(file));
@@ -120,7 +120,7 @@ unsafe fn object(file: Pointer, o: Pointer, u: &mut Unstructured<'_>) -> Result<
     for at in 0..count.min(10) {
         let c = zt_component_at(o, at);
         let role = zt_component_role(c);
-        // A role with a NUL in it ends early for C, and is found by its place.
+        // For C, a role with a NUL ends early, so it is found by its index.
         let whole = string(role).len() == component_info(c).number(32) as usize;
         assert!(!whole || !zt_component_find(o, role).is_null());
         component(c, u)?;
@@ -141,14 +141,14 @@ unsafe fn object(file: Pointer, o: Pointer, u: &mut Unstructured<'_>) -> Result<
             2 => zt_coo_view(o, view.pointer()),
             _ => zt_quantized_view(o, view.pointer()),
         });
-        assert!(status == OK || view.bytes() == before, "untouched on failure");
+        assert!(status == OK || view.bytes() == before, "written to although it failed");
         assert!(status != OK || !view.null);
         assert_eq!(view.bytes()[..8], before[..8]);
     }
     Ok(())
 }
 
-/// Exactly the announced bytes are written; the memory behind them is not touched.
+/// Exactly the declared bytes are written; memory after them does not change.
 unsafe fn numbers(o: Pointer, to: i32) {
     let (mut size, mut written) = (0, 0);
     let sized = check(zt_object_size_as(o, to, &mut size));
@@ -300,7 +300,7 @@ pub fn repair(bytes: &[u8], u: &mut Unstructured<'_>) -> Result<()> {
     options.scribble(u, 8, REPAIR_NUMBERS)?;
     let path = CString::new(place.path().to_str().unwrap()).unwrap();
     let status = check(unsafe { zt_repair(path.as_ptr(), options.pointer(), report.pointer()) });
-    assert!(status == OK || place.get() == bytes, "refused, but the file changed");
+    assert!(status == OK || place.get() == bytes, "rejected, but the file changed");
     assert!(!options.wrong || options.null || status == INVALID);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A writer through the C interface, with descriptions of all kinds.
+//! A writer through the C interface, with all kinds of descriptions.
 
 use crate::c::*;
 use arbitrary::{Result, Unstructured};
@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_void, CString};
 use std::ptr::null;
 
 const WRITER_OPTIONS: usize = 96;
-const WRITER_NUMBERS: usize = 64; // pointers lie behind
+const WRITER_NUMBERS: usize = 64; // pointers come after them
 const COMPONENT: usize = 72;
 const OBJECT: usize = 96;
 const QUANTIZED: usize = 128;
@@ -25,7 +25,7 @@ struct WriteRequest {
     kinds: [i32; 4],
 }
 
-/// What the sink's functions are called with.
+/// The context of the sink's functions.
 #[derive(Default)]
 struct Taken {
     bytes: Vec<u8>,
@@ -53,7 +53,7 @@ extern "C" fn close(context: *mut c_void) {
     unsafe { (*context.cast::<Taken>()).closed += 1 };
 }
 
-/// Writes a file; an object of `file` may be copied into it. Gives it if it was finished.
+/// Writes a file, possibly with a copy of an object of `file`. Returns it if it was finished.
 pub fn some(file: Pointer, u: &mut Unstructured<'_>) -> Result<Option<Vec<u8>>> {
     let mut taken = Taken { most: 1 << 20, ..Taken::default() };
     let context: *mut Taken = &mut taken;
@@ -96,7 +96,7 @@ fn text(u: &mut Unstructured<'_>) -> Result<CString> {
     Ok(CString::new(TEXTS[u.choose_index(TEXTS.len())?]).unwrap())
 }
 
-/// A NUL-ended text, or NULL.
+/// A NUL-terminated text, or NULL.
 fn maybe(text: &CString, u: &mut Unstructured<'_>) -> Result<*const std::ffi::c_char> {
     Ok(if u.ratio(1, 8)? { null() } else { text.as_ptr() })
 }

@@ -1,5 +1,5 @@
-//! Files of zTensor 2: valid ones from an input, with one thing bent afterwards if the input says so, and
-//! what the released library says of them.
+//! Files of zTensor 2: valid ones from an input, with one error if the input asks for it, and the released
+//! library's result.
 
 use crate::guarded::guarded;
 use crate::item::{bend, map, text, EncodingStyle, Item};
@@ -12,7 +12,7 @@ use ztensor::reader::File;
 
 const MAGIC: [u8; 8] = *b"\x89ZT2\r\n\x1a\n";
 const PAGE: usize = 4096;
-/// Blobs of raw manifests may lie here: in front of where the manifest begins.
+/// Blobs for raw manifests may be here, before the start of the manifest.
 const AREA: usize = 3 * PAGE;
 
 /// A file, and whether it may break rules.
@@ -21,7 +21,7 @@ pub struct Made {
     pub bent: bool,
 }
 
-/// Blobs so far, each in a page of its own, and how many pages of shards are taken.
+/// The blobs so far, each in a separate page, and the number of pages used in shards.
 pub struct Blobs(Vec<u8>, u64);
 
 impl Blobs {
@@ -29,7 +29,7 @@ impl Blobs {
         Blobs(MAGIC.to_vec(), 0)
     }
 
-    /// Its place and size, as a manifest has them.
+    /// Its offset and size, for a manifest.
     pub fn place(&mut self, blob: &[u8]) -> Item {
         self.0.resize(self.0.len().next_multiple_of(PAGE), 0);
         let place = vec![Item::Unsigned(self.0.len() as u64), Item::Unsigned(blob.len() as u64)];
@@ -37,7 +37,7 @@ impl Blobs {
         Item::Array(place)
     }
 
-    /// The file with a manifest of those bytes.
+    /// The file with a manifest of these bytes.
     pub fn with_manifest(mut self, manifest: &[u8]) -> Vec<u8> {
         self.0.resize(self.0.len().next_multiple_of(PAGE), 0);
         let footer = [self.0.len() as u64, manifest.len() as u64, xxh3_64(manifest), 2];
@@ -48,7 +48,7 @@ impl Blobs {
     }
 }
 
-/// A file with a manifest of any bytes, and blobs that hold small numbers.
+/// A file with a manifest of random bytes, and blobs of small numbers.
 pub fn raw(manifest: &[u8]) -> Vec<u8> {
     let mut blobs = Blobs::new();
     blobs.0.resize(AREA, 0);
@@ -56,7 +56,7 @@ pub fn raw(manifest: &[u8]) -> Vec<u8> {
     blobs.with_manifest(manifest)
 }
 
-/// The item with its maps in the order that they have to be in.
+/// The item with its maps in the required order.
 pub fn sort(item: &mut Item) {
     match item {
         Item::Array(items) => items.iter_mut().for_each(sort),
@@ -74,11 +74,13 @@ pub fn sort(item: &mut Item) {
 pub fn encoded(item: &Item) -> Vec<u8> {
     let mut out = Vec::new();
     let mut nothing = Unstructured::new(&[]);
-    EncodingStyle { plain: true, input: &mut nothing }.put(&mut out, item).expect("it asks for nothing");
+    EncodingStyle { plain: true, input: &mut nothing }
+        .put(&mut out, item)
+        .expect("it read from the empty input");
     out
 }
 
-/// Names of shards, and as how large they are said to be.
+/// Names of shards, and their declared sizes.
 pub const SHARDS: [(&str, u64); 3] =
     [("base", 6 * 4096 + 40), ("00001-of-00002", 48), ("a.b_c", 3 * 4096 + 40)];
 
@@ -92,7 +94,7 @@ pub fn shard(size: usize) -> Vec<u8> {
     bytes
 }
 
-/// A file from the input; with a table of shards, or with one where the input says so.
+/// A file from the input. `with_shards`: always with a table of shards. Otherwise the input decides.
 pub fn file(u: &mut Unstructured<'_>, with_shards: bool) -> Result<Made> {
     let mut blobs = Blobs::new();
     let how: u8 = u.int_in_range(0..=5)?;
@@ -134,7 +136,7 @@ pub fn file(u: &mut Unstructured<'_>, with_shards: bool) -> Result<Made> {
     Ok(Made { bytes: blobs.with_manifest(&manifest), bent: how != 0 })
 }
 
-/// Values as deterministic as the rest; names of attributes are not empty.
+/// Deterministic values. Names of attributes are not empty.
 fn value(u: &mut Unstructured<'_>, depth: u8) -> Result<Item> {
     Ok(match u.int_in_range(0..=if depth == 0 { 5 } else { 7 })? {
         0 => Item::Unsigned(u.arbitrary()?),
@@ -175,7 +177,7 @@ const DTYPES: [(&str, u64); 12] = [
     ("u16", 2),
 ];
 
-/// Type, dtype, and the bytes of so many elements.
+/// Type, dtype, and the bytes of this number of elements.
 fn logical(u: &mut Unstructured<'_>, count: u64) -> Result<(Option<&'static str>, &'static str, u64)> {
     let (dtype, width) = DTYPES[u.choose_index(12)?];
     Ok(match u.int_in_range(0..=11)? {
@@ -199,7 +201,7 @@ fn data(u: &mut Unstructured<'_>, logical: Option<&str>, size: u64) -> Result<Ve
     Ok(bytes)
 }
 
-/// Bytes in frames of so many, with a table.
+/// Bytes in frames of this size, with a table.
 pub fn seekable(content: &[u8], each: usize) -> Vec<u8> {
     let (mut out, mut entries) = (Vec::new(), Vec::new());
     for piece in content.chunks(each.max(1)) {
@@ -211,7 +213,7 @@ pub fn seekable(content: &[u8], each: usize) -> Vec<u8> {
     out
 }
 
-/// The table of frames of those stored and decoded sizes.
+/// The table of frames with these stored and decoded sizes.
 pub fn table(entries: &[(u32, u32)], has_checksums: bool) -> Vec<u8> {
     let mut out = 0x184D_2A5E_u32.to_le_bytes().to_vec();
     let each = if has_checksums { 12 } else { 8 };
@@ -359,7 +361,7 @@ fn object(u: &mut Unstructured<'_>, blobs: &mut Blobs, shards: &[(&'static str, 
     Ok(map(fields))
 }
 
-/// Texts that mean something in some place.
+/// Texts that are meaningful somewhere in a manifest.
 const WORDS: [&str; 44] = [
     "",
     "f64",
@@ -407,25 +409,25 @@ const WORDS: [&str; 44] = [
     "\0\n",
 ];
 
-/// What the released library says of the same bytes: none where it fails in another way than by refusing.
+/// The released library's result for the bytes: None if it fails other than by rejecting them.
 pub fn reference(bytes: &[u8]) -> Option<std::result::Result<Option<Manifest>, String>> {
     let vocabulary = Vocabulary::standard();
     guarded(|| Ok::<_, ()>(image(bytes, &vocabulary).map_err(|e| e.to_string())))
 }
 
-/// Both take a file, and read the same in its manifest, or both refuse it.
+/// Both accept the file and read the same manifest, or both reject it.
 pub fn compare(bytes: &[u8], own: &std::result::Result<File, Error>) {
     let Some(reference) = reference(bytes) else { return };
     match (own, reference) {
         (Ok(own), Ok(reference)) => same_listing(own, reference.as_ref()),
         (Err(_), Err(_)) => {}
-        (Ok(_), Err(e)) => panic!("taken, but refused by the released library: {e}"),
-        // A size that leaves 64 bits is not checked there.
+        (Ok(_), Err(e)) => panic!("accepted, but rejected by the released library: {e}"),
+        // The released library does not check for sizes above 64 bits.
         (Err(e), Ok(_)) => {
             let too_large = [Rule::Zt2DenseSize, Rule::Zt2Shape];
             let is_too_large =
                 e.rule().is_some_and(|rule| too_large.contains(&rule)) && e.message().contains("64");
-            assert!(is_too_large, "refused, but taken by the released library: {e}");
+            assert!(is_too_large, "rejected, but accepted by the released library: {e}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Every object into a new file: what is finished opens and holds the same.
+//! Copies every object to a new file. A finished file opens and has the same contents.
 
 use crate::memory::Sink;
 use crate::random::Random;
@@ -10,8 +10,8 @@ use ztensor::model::value::{Attributes, Value};
 use ztensor::reader::{File, Object};
 use ztensor::writer::{Writer, WriterOptions};
 
-/// `sound`: the file was verified and opens strictly, so that all of it can be copied to 1.2, but for digests
-/// that nobody can make anew.
+/// `sound`: the file verified and opens in strict mode. Then all of it can be copied to 1.2, except digests
+/// of unknown algorithms.
 pub fn to_new_file(file: &File, sound: bool, random: &mut Random) {
     let version = [Version::V1_2, Version::V1_2, Version::V1_1, Version::V0_1][random.below(4) as usize];
     let sink = Sink::new(16 << 20);
@@ -34,7 +34,7 @@ pub fn to_new_file(file: &File, sound: bool, random: &mut Random) {
                     panic!("a copy left the writer in the middle: {e}");
                 }
                 if writer.set_attribute("k", Value::NULL).is_err_and(|e| e.cause() == Cause::State) {
-                    // Nothing of the source ends a writer.
+                    // An error of the source must not end the writer.
                     assert!(e.message().contains("the sink is full"), "{e}");
                     return;
                 }
@@ -46,11 +46,11 @@ pub fn to_new_file(file: &File, sound: bool, random: &mut Random) {
     }
     if let Err(e) = writer.finish() {
         check_error(&e);
-        assert!(e.message().contains("the sink is full"), "every object was taken, but: {e}");
+        assert!(e.message().contains("the sink is full"), "every object was copied, but: {e}");
         return;
     }
     let bytes = sink.take();
-    let copy = open(&bytes, false).unwrap_or_else(|e| panic!("what was finished does not open: {e}"));
+    let copy = open(&bytes, false).unwrap_or_else(|e| panic!("the finished file does not open: {e}"));
     assert_eq!(copy.object_count(), copied.len());
     for (a, b) in copied.iter().zip(copy.objects()) {
         assert_eq!((a.name(), a.shape(), a.format_name()), (b.name(), b.shape(), b.format_name()));
@@ -62,7 +62,7 @@ pub fn to_new_file(file: &File, sound: bool, random: &mut Random) {
         for (x, y) in a.components().zip(b.components()) {
             assert_eq!(x.role(), y.role());
             assert_eq!(x.known_logical(), y.known_logical());
-            // 1.2 says that an unknown type is read as its dtype, zTensor 2 that it is not.
+            // In 1.2 an unknown type is read as its dtype, in zTensor 2 it is not.
             let is_unknown = x.logical_name().is_some() && x.known_logical().is_none();
             if is_unknown && file.container() == Container::V2 {
                 continue;
@@ -70,7 +70,7 @@ pub fn to_new_file(file: &File, sound: bool, random: &mut Random) {
             let (x_bytes, y_bytes) = (x.load(), y.load());
             assert_eq!(x_bytes.is_ok(), y_bytes.is_ok(), "{:?} {:?}", x_bytes.err(), y_bytes.err());
             let (Ok(x_bytes), Ok(y_bytes)) = (x_bytes, y_bytes) else { continue };
-            // Only 1.x says that a bool is 0 or 1; in a copy it is.
+            // Only 1.x requires that a bool is 0 or 1; a copy follows that.
             let odd_bools =
                 !file.version().starts_with("1.") && x.dtype().is_some_and(|d| d.name() == "bool");
             if x.dtype() == y.dtype() && !odd_bools {

@@ -1,4 +1,4 @@
-//! Files put together by hand: blobs at their places, a manifest behind them, a footer.
+//! Files made by hand: blobs at their offsets, a manifest after them, a footer.
 
 use crate::item::{EncodingStyle, Item};
 use arbitrary::Result;
@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use zstd_safe::CCtx;
 
 thread_local! {
-    /// Made once, as making one takes longer than most of what it compresses.
+    /// Made once, because making one takes longer than most compressions.
     static COMPRESSOR: RefCell<CCtx<'static>> = RefCell::new(CCtx::create());
 }
 
@@ -18,7 +18,7 @@ pub enum Container {
     V1,
 }
 
-/// A file whose blobs are being put.
+/// A file that is being made.
 pub struct Layout {
     pub bytes: Vec<u8>,
     pub container: Container,
@@ -30,21 +30,21 @@ impl Layout {
         Layout { bytes: magic.to_vec(), container }
     }
 
-    /// Puts a blob; gives its offset.
+    /// Adds a blob and returns its offset.
     pub fn place(&mut self, blob: &[u8]) -> u64 {
         self.bytes.resize(self.bytes.len().next_multiple_of(64), 0);
         self.bytes.extend_from_slice(blob);
         (self.bytes.len() - blob.len()) as u64
     }
 
-    /// Puts the manifest; gives where it begins.
+    /// Adds the manifest and returns its offset.
     pub fn manifest(&mut self, root: &Item, style: &mut EncodingStyle<'_, '_>) -> Result<usize> {
         let start = self.bytes.len();
         style.put(&mut self.bytes, root)?;
         Ok(start)
     }
 
-    /// Puts the footer for a manifest of that size.
+    /// Adds the footer for a manifest of that size.
     pub fn footer(mut self, size: u64) -> Vec<u8> {
         self.bytes.extend_from_slice(&size.to_le_bytes());
         if self.container == Container::V1 {
@@ -54,13 +54,14 @@ impl Layout {
     }
 }
 
-/// `data` in frames of at most `frame` bytes, perhaps with a skippable frame in front.
+/// `data` in frames of at most `frame` bytes, possibly after a skippable frame.
 pub fn compressed(data: &[u8], frame: usize, skippable: bool) -> Vec<u8> {
     let mut out = if skippable { vec![0x53, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3] } else { Vec::new() };
     let one = |part: &[u8], out: &mut Vec<u8>| {
         let mut packed = vec![0; zstd_safe::compress_bound(part.len())];
-        let size = COMPRESSOR
-            .with_borrow_mut(|context| context.compress(&mut packed[..], part, 1).expect("there is room"));
+        let size = COMPRESSOR.with_borrow_mut(|context| {
+            context.compress(&mut packed[..], part, 1).expect("the buffer is too small")
+        });
         out.extend_from_slice(&packed[..size]);
     };
     if data.is_empty() {

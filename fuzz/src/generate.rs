@@ -1,4 +1,4 @@
-//! Valid files of every version from an input, with one thing bent afterwards if the input says so.
+//! Valid files of every version from an input, with one error if the input asks for it.
 
 use crate::file::{compressed, Container, Layout};
 use crate::item::{bend, map, text, EncodingStyle, Item, WORDS};
@@ -132,7 +132,7 @@ fn numbers(dtype: Dtype, values: &[u64]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()[..dtype.size()].to_vec()).collect()
 }
 
-/// A component: its fields, with the blob put.
+/// A component: adds its blob and returns its fields.
 struct Part {
     dtype: Dtype,
     logical: Option<Logical>,
@@ -163,7 +163,7 @@ fn part(
     fields.push(("length", Item::Unsigned(stored.len() as u64)));
     if zstd {
         fields.push(("encoding", text("zstd")));
-        // Sizes of what no shape tells are found in the frames, before 1.2.
+        // Before 1.2, if the shape does not give the size, it is computed from the frames.
         if version == Version::V1_2 || u.ratio(1, 4)? {
             fields.push(("uncompressed_length", Item::Unsigned(p.bytes.len() as u64)));
         }

@@ -1,4 +1,4 @@
-//! Calls of released readers, which may fail or panic on anything: that is no finding.
+//! Calls of released readers. They may fail or panic on any input, which is not a finding.
 
 use std::cell::Cell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -8,7 +8,7 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The answer of a released reader: none where it fails in whatever way.
+/// The result of a released reader; None if it fails or panics.
 pub fn guarded<T, E>(call: impl FnOnce() -> Result<T, E>) -> Option<T> {
     report_others();
     INSIDE.set(true);
@@ -17,7 +17,7 @@ pub fn guarded<T, E>(call: impl FnOnce() -> Result<T, E>) -> Option<T> {
     answer.ok()?.ok()
 }
 
-/// Panics in a call that is guarded are not reported; all others go where they went before.
+/// Panics in a guarded call are not reported. All others go to the previous hook.
 fn report_others() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

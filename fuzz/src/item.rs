@@ -1,4 +1,4 @@
-//! CBOR as it can be encoded: a tree that is put in any of the forms that RFC 7049 allows, and bent.
+//! CBOR: a tree that is written in any of the forms that RFC 7049 allows, or with an error.
 
 use arbitrary::{Result, Unstructured};
 
@@ -10,7 +10,7 @@ pub enum Item {
     Array(Vec<Item>),
     Map(Vec<(Item, Item)>),
     Simple(u8),
-    /// Bytes that are put as they are.
+    /// Bytes that are written unchanged.
     Raw(Vec<u8>),
 }
 
@@ -22,7 +22,7 @@ pub fn map(pairs: Vec<(&str, Item)>) -> Item {
     Item::Map(pairs.into_iter().map(|(k, v)| (text(k), v)).collect())
 }
 
-/// How items are encoded: the shortest way, or as the input says.
+/// How items are encoded: in the shortest form, or as the input selects.
 pub struct EncodingStyle<'a, 'u> {
     pub plain: bool,
     pub input: &'a mut Unstructured<'u>,
@@ -121,7 +121,7 @@ fn nodes(item: &Item) -> usize {
     }
 }
 
-/// Changes one node of the tree; texts become such words.
+/// Changes one node of the tree. Texts become one of `words`.
 pub fn bend(root: &mut Item, u: &mut Unstructured<'_>, words: &[&str]) -> Result<()> {
     let mut at = u.int_in_range(0..=nodes(root) - 1)?;
     visit(root, &mut at, &mut |item| bend_node(item, u, words)).unwrap_or(Ok(()))
@@ -172,7 +172,7 @@ fn bend_node(item: &mut Item, u: &mut Unstructured<'_>, words: &[&str]) -> Resul
     Ok(())
 }
 
-/// Texts that mean something in some place.
+/// Texts that are meaningful somewhere in a manifest.
 pub const WORDS: [&str; 44] = [
     "",
     "f64",

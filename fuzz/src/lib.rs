@@ -1,5 +1,5 @@
-//! What the fuzz targets share: everything that can be asked of a file, with the answers held against
-//! each other; a generator of files; values and their comparison; the C interface.
+//! Common code of the fuzz targets: all calls on a file with comparisons of the results, a generator of
+//! files, values and their comparison, and the C interface.
 
 pub mod append;
 pub mod archive;

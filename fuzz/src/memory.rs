@@ -9,7 +9,7 @@ use ztensor::reader::{Opened, Store};
 use ztensor::sink::ByteSink;
 use ztensor::source::{ByteSource, PageCache};
 
-/// Files by their names.
+/// Files by name.
 pub struct Files(pub Vec<(String, Vec<u8>)>);
 
 impl Files {
@@ -26,7 +26,8 @@ impl Store for Files {
 
     fn open(&self, path: &Path) -> Result<Opened> {
         let bytes = path.to_str().and_then(|name| self.bytes(name));
-        let bytes = bytes.ok_or_else(|| Error::new(Cause::NoFile, format_args!("it is not there")))?;
+        let bytes =
+            bytes.ok_or_else(|| Error::new(Cause::NoFile, format_args!("the file does not exist")))?;
         Ok(Opened { source: Box::new(ReadOnly(bytes.to_vec())), label: None, path: Vec::new(), modified: 0 })
     }
 
@@ -35,7 +36,7 @@ impl Store for Files {
     }
 }
 
-/// A source that lends nothing. The library must never ask it for bytes that it does not have.
+/// A source that cannot map. The library must never read bytes outside of it.
 pub struct ReadOnly(pub Vec<u8>);
 
 impl ByteSource for ReadOnly {
@@ -48,7 +49,7 @@ impl ByteSource for ReadOnly {
     }
 
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
-        let start = usize::try_from(offset).expect("an offset within the file");
+        let start = usize::try_from(offset).expect("the offset is outside the file");
         dst.copy_from_slice(&self.0[start..start + dst.len()]);
         Ok(())
     }
@@ -59,13 +60,13 @@ impl ByteSource for ReadOnly {
 }
 
 impl PageCache for ReadOnly {
-    /// Headers are looked for in another way where this says so.
+    /// If true, headers are searched in a different way.
     fn resident(&self, _offset: u64) -> Option<bool> {
         Some(self.0.len() % 2 > 0)
     }
 }
 
-/// A sink that others can look at and that is full after `most` bytes.
+/// A sink that the test can read. It is full after `most` bytes.
 #[derive(Clone)]
 pub struct Sink {
     pub bytes: Arc<Mutex<Vec<u8>>>,

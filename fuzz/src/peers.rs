@@ -1,7 +1,8 @@
-//! Our readers of GGUF, npz and PyTorch's files against released ones: what both take is the same.
+//! Compares our readers of GGUF, npz and PyTorch files with released ones: if both accept a file, they read
+//! the same.
 //!
-//! None of them is made for files of strangers: they are called by `guarded`, and only on files that we
-//! opened, so that no size that they ask memory for is a lie. `README.md` says which are not called at all.
+//! The released readers are not made for hostile files. They are called through `guarded`, and only on files
+//! that we opened, so every size that they allocate is true. `README.md` lists those that are not called.
 
 use crate::guarded::guarded;
 use std::collections::BTreeMap;
@@ -9,10 +10,10 @@ use std::io::{Cursor, Read};
 use std::path::PathBuf;
 use ztensor::reader::{Component, File};
 
-/// No archive with more than this decoded is given to another reader.
+/// Archives that decode to more than this are not given to other readers.
 const MOST: u64 = 1 << 20;
 
-/// A tensor: dtype, shape, and its bytes where they were read.
+/// A tensor: dtype, shape, and its bytes if they were read.
 #[derive(Debug, PartialEq)]
 struct Tensor {
     dtype: String,
@@ -24,7 +25,7 @@ fn own_dtype(component: &Component<'_>) -> String {
     String::from(component.logical_name().unwrap_or(component.dtype_name()))
 }
 
-/// Ours, by name; without what cannot be read.
+/// Our tensors by name, without unreadable ones.
 fn own_tensors(own: &File) -> BTreeMap<String, Tensor> {
     let named = own.objects().filter_map(|object| Some((String::from(object.text_name().ok()?), object)));
     named
@@ -36,7 +37,7 @@ fn own_tensors(own: &File) -> BTreeMap<String, Tensor> {
         .collect()
 }
 
-/// Whether no reader that trusts its sizes is led astray.
+/// Whether every size is safe for readers that trust it.
 fn is_small(own: &File) -> bool {
     let components = || own.objects().flat_map(|o| o.components());
     components().all(|c| c.size().is_ok())
@@ -49,7 +50,7 @@ fn is_small(own: &File) -> bool {
 /// The input as a file, for readers that open paths.
 fn path_of(bytes: &[u8]) -> PathBuf {
     let path = std::env::temp_dir().join(format!("peer-{}", std::process::id()));
-    std::fs::write(&path, bytes).expect("a temporary file");
+    std::fs::write(&path, bytes).expect("could not write a temporary file");
     path
 }
 
@@ -65,11 +66,11 @@ pub fn compare_compat(bytes: &[u8], own: &File) {
         let Some(known) = own.get(tensor.name()) else { continue };
         let Some(part) = guarded(|| tensor.data()) else { continue };
         let Some(data) = guarded(|| part.bytes()) else { continue };
-        // What they store as bytes with a layout, we have as a type.
+        // Types that they store as bytes with a layout are types in our library.
         let layout = tensor.layout().strip_suffix("/1");
         let dtype = layout.or(part.logical()).unwrap_or(part.dtype().as_str());
         assert_eq!((known.dtype.as_str(), &known.shape[..]), (dtype, tensor.shape()), "{:?}", tensor.name());
-        assert!(known.bytes == *data, "{:?}: other bytes", tensor.name());
+        assert!(known.bytes == *data, "{:?}: different bytes", tensor.name());
     }
 }
 
@@ -101,7 +102,7 @@ fn same_array(member: &[u8], own: &Tensor) {
     let Some(file) = guarded(|| NpyFile::new(member)) else { return };
     let DType::Plain(descr) = file.dtype() else { return };
     assert_eq!(file.shape(), own.shape);
-    // The elements of the others are in another order than those of this library.
+    // The elements of the others are in a different order than in this library.
     if file.order() != Order::C {
         return;
     }
@@ -127,11 +128,11 @@ fn same_array(member: &[u8], own: &Tensor) {
     let name = own.dtype.replace("64", "8").replace("32", "4").replace("16", "2");
     assert_eq!(descr[1..].replace("i1", "i8").replace("u1", "u8"), name);
     if let Some(bytes) = bytes {
-        assert!(bytes == own.bytes, "{descr}: other bytes");
+        assert!(bytes == own.bytes, "{descr}: different bytes");
     }
 }
 
-/// Candle's readers: where the tensors are. It reads no bytes of GGUF unless they are asked for.
+/// Candle's readers: only positions of tensors, because they read bytes of GGUF only on request.
 #[cfg(feature = "candle")]
 pub mod candle {
     use super::{is_small, own_dtype, path_of};
@@ -140,12 +141,12 @@ pub mod candle {
     use std::io::Cursor;
     use ztensor::reader::File;
 
-    /// GGUF: little-endian files; it has no others.
+    /// GGUF: little-endian files; candle does not support others.
     pub fn compare_gguf(bytes: &[u8], own: &File) {
         let Some(reference) = guarded(|| Content::read(&mut Cursor::new(bytes))) else { return };
         assert_eq!(reference.tensor_infos.len(), own.object_count());
         for (name, info) in &reference.tensor_infos {
-            // Names that are not UTF-8 are other ones there.
+            // Names that are not UTF-8 are different in candle.
             let Some(object) = own.find(name) else { continue };
             let component = object.component("data").expect("one component");
             let shape: Vec<u64> = info.shape.dims().iter().map(|n| *n as u64).collect();
@@ -158,7 +159,7 @@ pub mod candle {
         }
     }
 
-    /// Checkpoints: dtype and shape of what both name.
+    /// Checkpoints: dtype and shape of tensors that both name.
     pub fn compare_torch(bytes: &[u8], own: &File) {
         if !is_small(own) {
             return;

@@ -1,10 +1,10 @@
-//! Numbers that follow from an input alone, for choices that the input need not encode out.
+//! Random numbers derived from the complete input, for choices that do not need their own bytes.
 
 /// A small generator.
 pub struct Random(u64);
 
 impl Random {
-    /// Seeded by the whole input (FNV-1a).
+    /// Seeded by the complete input (FNV-1a).
     pub fn of(bytes: &[u8]) -> Random {
         let hash = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3);
         Random(bytes.iter().fold(0xcbf2_9ce4_8422_2325, hash))

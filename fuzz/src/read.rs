@@ -1,4 +1,4 @@
-//! Everything that can be read of some bytes, every way held against the others.
+//! Reads everything in some bytes in every way, and compares the results.
 
 use crate::memory::ReadOnly;
 use crate::random::Random;
@@ -11,12 +11,12 @@ use ztensor::reader::{BatchOptions, BatchStats, Component, File, OpenOptions, Se
 use ztensor::reader::{VerifyOptions, VerifyReport};
 use ztensor::source::ByteSource;
 
-/// No component decodes to more than this, so that an input stays quick.
+/// Limit for decoded components, so that an input stays fast.
 pub const MOST_DECODED: u64 = 1 << 18;
-/// Components that are looked at closely.
+/// The number of components that are checked completely.
 const CLOSELY: usize = 48;
 
-/// What a failure says to a program. Its text is one line, and no bug of the library.
+/// The status of a failure. Its text is one line, and it must not be an internal error.
 pub fn check_error(error: &Error) -> (Cause, Option<Rule>) {
     assert!(!error.message().contains(['\n', '\r', '\0']), "{error}");
     assert!(!error.message().is_empty() && error.message().len() < 1 << 16, "{error}");
@@ -33,25 +33,25 @@ pub fn options(strict: bool) -> OpenOptions {
     OpenOptions { strict, max_decoded_size: Some(MOST_DECODED), ..OpenOptions::default() }
 }
 
-/// Opens bytes from memory, where they can be borrowed.
+/// Opens bytes in memory, which can be borrowed.
 pub fn open(bytes: &[u8], strict: bool) -> Result<File> {
     File::open_memory(bytes.to_vec(), &options(strict))
 }
 
-/// Opens bytes from a source that lends nothing.
+/// Opens bytes through a source that cannot map.
 pub fn open_unlent(bytes: &[u8]) -> Result<File> {
     let source: Box<dyn ByteSource> = Box::new(ReadOnly(bytes.to_vec()));
     File::from_source(source, &options(false), String::from("the file in memory"))
 }
 
-/// Opens, lists, reads, verifies, views, slices and copies. Gives the file if it opened.
+/// Opens, lists, reads, verifies, views, slices and copies. Returns the file if it opened.
 pub fn everything(bytes: &[u8]) -> Option<File> {
     let (file, sound) = everything_but_copies(bytes)?;
     copy::to_new_file(&file, sound, &mut Random::of(bytes));
     Some(file)
 }
 
-/// The same without copies; also says whether it verified and opened strictly.
+/// The same without copies. Also returns whether it verified and opened in strict mode.
 pub fn everything_but_copies(bytes: &[u8]) -> Option<(File, bool)> {
     let mut random = Random::of(bytes);
     let strict = open(bytes, true);
@@ -64,10 +64,10 @@ pub fn everything_but_copies(bytes: &[u8]) -> Option<(File, bool)> {
         }
         (Err(a), Err(b)) => {
             assert_eq!(check_error(&a), check_error(&b), "{a}; {b}");
-            assert!(strict.is_err(), "lenient refuses, strict takes: {a}");
+            assert!(strict.is_err(), "lenient rejects it, strict accepts it: {a}");
             return None;
         }
-        (a, b) => panic!("lent: {a:?}; not lent: {b:?}"),
+        (a, b) => panic!("borrowed: {a:?}; read: {b:?}"),
     };
     let verified = verify(&file, 1 + usize::from(random.once_in(16)));
     if let Ok(strict) = &strict {
@@ -100,18 +100,18 @@ fn verify(file: &File, threads: usize) -> Result<VerifyReport> {
     assert_eq!(report.objects, file.object_count() as u64);
     let components: Vec<_> = file.objects().flat_map(|o| o.components()).collect();
     assert_eq!(report.components, components.len() as u64);
-    // The sums of an archive count, too.
+    // The checksums of an archive count, too.
     let digests = components.iter().filter(|c| c.digest().is_some() || c.caps().verify).count() as u64;
     assert_eq!(report.digests_verified + report.digests_unknown, digests);
     assert_eq!(report.digests_absent + digests, report.components);
     for c in components.iter().take(CLOSELY).filter(|c| c.caps().read && !is_wide_view(file, c)) {
-        c.load().unwrap_or_else(|e| panic!("it was verified, but: {e}"));
+        c.load().unwrap_or_else(|e| panic!("it verified, but: {e}"));
         assert!(!c.caps().verify || c.verify_digest().is_ok());
     }
     Ok(report)
 }
 
-/// Whether its bytes are there, but strides repeat them beyond the limit, which verification does not do.
+/// Whether its bytes exist, but strides repeat them beyond the limit, which verification does not check.
 pub fn is_wide_view(file: &File, c: &Component<'_>) -> bool {
     file.container() == Container::Torch && c.size().is_ok_and(|size| size > MOST_DECODED)
 }
@@ -120,7 +120,7 @@ fn same_listing(a: &File, b: &File) {
     assert_eq!((a.version(), a.size(), a.object_count()), (b.version(), b.size(), b.object_count()));
     a.attributes().map(|v| json::write(v).unwrap());
     for (at, object) in a.objects().enumerate() {
-        let found = a.find_position(object.name_bytes()).expect("a name that was listed");
+        let found = a.find_position(object.name_bytes()).expect("a listed name was not found");
         assert!(found == at || found < at && a.version() == "0.1.0", "{found} {at}");
         assert!(object.attributes().is_none_or(|v| v.as_map().is_some()));
         if at < 256 {
@@ -143,7 +143,7 @@ fn every_component(file: &File, unlent: &File, random: &mut Random) {
     for (a, b) in pairs.take(CLOSELY) {
         let bytes = component(&a, random);
         let other = component(&b, random);
-        assert_eq!(bytes, other, "{:?}/{:?}: borrowed and read", a.object().name(), a.role());
+        assert_eq!(bytes, other, "{:?}/{:?}: borrowed and read bytes differ", a.object().name(), a.role());
         if let Some(bytes) = bytes {
             loaded.push((a, bytes));
         }
@@ -169,7 +169,7 @@ fn every_component(file: &File, unlent: &File, random: &mut Random) {
     }
 }
 
-/// One component in every way; its decoded bytes if it has any.
+/// Reads one component in every way. Returns its decoded bytes if it has any.
 pub fn component(c: &Component<'_>, random: &mut Random) -> Option<Vec<u8>> {
     let size = c.size();
     let borrowed = c.borrow();
@@ -199,13 +199,13 @@ pub fn component(c: &Component<'_>, random: &mut Random) -> Option<Vec<u8>> {
     match (&bytes, &stepwise) {
         (Some(bytes), Ok(())) => assert_eq!(bytes, &decoded),
         (None, Err(e)) => look(e),
-        // One call decodes windows that no stream keeps.
+        // One call decodes windows that a stream does not keep.
         (Some(_), Err(e)) if e.message().contains("has a window over 2^27") => look(e),
         (bytes, _) => panic!("loaded: {:?}, piece by piece: {stepwise:?}", bytes.as_ref().map(Vec::len)),
     }
     let size = size.inspect_err(|e| look(e)).ok()?;
     if size > MOST_DECODED.max(c.stored_size()) {
-        assert!(bytes.is_none(), "{size} bytes pass the limit");
+        assert!(bytes.is_none(), "{size} bytes exceed the limit");
         return None;
     }
     let mut memory = vec![0xaa; size as usize + random.below(3) as usize];
@@ -252,7 +252,7 @@ fn converted(c: &Component<'_>, bytes: Option<&[u8]>, size: u64, random: &mut Ra
             assert_eq!(object.size_as(to).unwrap(), written as u64);
             assert!(
                 as_other[written..].iter().all(|byte| *byte == 0x77),
-                "a byte behind the numbers was written"
+                "a byte after the numbers was written"
             );
         }
         if object.component("data").is_none_or(|data| data.number() != c.number()) {
@@ -264,7 +264,7 @@ fn converted(c: &Component<'_>, bytes: Option<&[u8]>, size: u64, random: &mut Ra
             {
                 assert_eq!(&as_other[..written], bytes);
             }
-            (Ok(_), None) => panic!("converted, but not to be loaded"),
+            (Ok(_), None) => panic!("converted, but cannot be loaded"),
             (Ok(_), _) => {}
             (Err(e), _) => look(&e),
         }
@@ -278,7 +278,7 @@ fn batch(loaded: &[(Component<'_>, Vec<u8>)], random: &mut Random) {
         let start = random.below(size + 1);
         let length = random.below(size - start + 1);
         plan.push((c, Selection::Whole, 0, size));
-        // Offset 0 and length 0 mean the whole only in C.
+        // Only in C do offset 0 and length 0 mean the complete component.
         plan.push((c, Selection::Range { offset: start, length }, start, length));
     }
     let mut memory: Vec<Vec<u8>> = plan.iter().map(|p| vec![0x33; p.3 as usize]).collect();
@@ -315,7 +315,7 @@ fn batch(loaded: &[(Component<'_>, Vec<u8>)], random: &mut Random) {
             let (cause, _) = check_error(&e);
             let digests = [Cause::DigestMismatch, Cause::Broken(Rule::DigestForm)];
             let window = e.message().contains("has a window over 2^27");
-            assert!(window || options.verify && digests.contains(&cause), "each could be loaded, but: {e}");
+            assert!(window || options.verify && digests.contains(&cause), "each can be loaded, but: {e}");
         }
     }
 }

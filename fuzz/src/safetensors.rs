@@ -1,8 +1,7 @@
-//! safetensors: a file of the input, and our reader against the `safetensors` crate: the same files, and in
-//! them the same names, dtypes, shapes, bytes and metadata.
+//! safetensors: a file from the input. Compares our reader with the `safetensors` crate: they accept the same
+//! files, and read the same names, dtypes, shapes, bytes and metadata.
 //!
-//! Where only one of the two takes a file, the reason is looked for in its bytes, by other means than the
-//! readers' own.
+//! If only one accepts a file, this code looks for the reason in the bytes, without using the readers.
 
 use crate::read::check_error;
 use safetensors::{Dtype as TheirDtype, SafeTensors};
@@ -12,7 +11,7 @@ use ztensor::error::{Cause, Error, Rule};
 use ztensor::model::manifest::Container;
 use ztensor::reader::File;
 
-/// The file itself, or one whose header is the input, with as much data as the header speaks of.
+/// The file itself, or one whose header is the input, with as much data as the header declares.
 pub fn file_of(input: &[u8]) -> Vec<u8> {
     if !input.starts_with(b"{") {
         return input.to_vec();
@@ -22,15 +21,15 @@ pub fn file_of(input: &[u8]) -> Vec<u8> {
     (input.len() as u64).to_le_bytes().into_iter().chain(input.iter().copied()).chain(data).collect()
 }
 
-/// Where the last tensor of a header ends.
+/// The end of the last tensor in a header.
 fn data_size(header: &Json) -> u64 {
     let entries = header.as_object().into_iter().flat_map(|object| object.values());
     entries.filter_map(|entry| entry.get("data_offsets")?.get(1)?.as_u64()).max().unwrap_or(0)
 }
 
-/// Compares what both make of a file.
+/// Compares the results of both for a file.
 pub fn compare(bytes: &[u8], own: &Result<File, Error>) {
-    // The input may be of another container, which the crate knows nothing of.
+    // The input may be of another container, which the crate does not support.
     if own.as_ref().is_ok_and(|own| own.container() != Container::Safetensors) {
         return;
     }
@@ -38,10 +37,10 @@ pub fn compare(bytes: &[u8], own: &Result<File, Error>) {
         (Ok(own), Ok(reference)) => same_tensors(own, &reference, bytes),
         (Err(own), Ok(_)) => {
             let reason = why_we_refuse(bytes, own);
-            assert!(reason.is_some(), "the crate takes it, and we do not: {own}");
+            assert!(reason.is_some(), "the crate accepts it, and we reject it: {own}");
         }
         (Ok(_), Err(reference)) => {
-            assert!(why_they_refuse(bytes).is_some(), "we take it, and the crate does not: {reference}")
+            assert!(why_they_refuse(bytes).is_some(), "we accept it, and the crate rejects it: {reference}")
         }
         (Err(_), Err(_)) => {}
     }
@@ -52,31 +51,31 @@ fn header(bytes: &[u8]) -> Option<&[u8]> {
     rest.get(..usize::try_from(u64::from_le_bytes(*size)).ok()?)
 }
 
-/// What the crate lets through, and the format does not.
+/// Reasons why we reject files that the crate accepts, but the format forbids.
 fn why_we_refuse(bytes: &[u8], error: &Error) -> Option<&'static str> {
     let (cause, rule) = check_error(error);
     let header = header(bytes)?;
     let json: Json = serde_json::from_slice(header).ok()?;
     let entries = || json.as_object().into_iter().flatten().filter(|(name, _)| *name != "__metadata__");
     if serde_json::from_slice::<Unique>(header).is_err() {
-        return Some("a key is there twice, the last of which serde takes");
+        return Some("a duplicate key; serde keeps the last");
     }
     match (cause, rule) {
-        (Cause::NotZtensor, _) if !header.starts_with(b"{") => Some("blanks in front of the header"),
+        (Cause::NotZtensor, _) if !header.starts_with(b"{") => Some("spaces before the header"),
         (_, Some(Rule::JsonSyntax | Rule::ObjectType)) if entries().any(|(_, entry)| entry.is_array()) => {
-            Some("serde takes an array of the fields for an entry")
+            Some("serde accepts an array of the fields as an entry")
         }
         (_, Some(Rule::JsonSyntax | Rule::DtypeType)) if entries().any(|(_, e)| e["dtype"].is_object()) => {
-            Some("serde takes a map of one name for a dtype")
+            Some("serde accepts a map with one name as a dtype")
         }
         (_, Some(Rule::AttributesType | Rule::JsonSyntax)) if json["__metadata__"].is_null() => {
-            Some("null for no metadata")
+            Some("null instead of no metadata")
         }
         _ => None,
     }
 }
 
-/// What we let through, and the crate does not.
+/// Reasons why the crate rejects files that we accept.
 fn why_they_refuse(bytes: &[u8]) -> Option<&'static str> {
     let header = header(bytes)?;
     let json: Json = serde_json::from_slice(header).ok()?;
@@ -88,13 +87,13 @@ fn why_they_refuse(bytes: &[u8]) -> Option<&'static str> {
     if shapes.into_iter().any(|shape| shape.contains(&Json::from(0)) && leaves_64_bits(shape)) {
         return Some("dimensions whose product exceeds 64 bits, and a 0 among them");
     }
-    (depth(header) >= MOST_NESTED).then_some("values that are passed over nest deeper than serde_json goes")
+    (depth(header) >= MOST_NESTED).then_some("ignored values nest deeper than serde_json supports")
 }
 
-/// serde_json's limit is 128; what it counts differs with the place.
+/// serde_json's limit is 128; what counts depends on the position.
 const MOST_NESTED: usize = 125;
 
-/// How deep brackets nest, outside of texts.
+/// The nesting depth of brackets, outside of texts.
 fn depth(text: &[u8]) -> usize {
     let (mut depth, mut deepest, mut in_text, mut is_escaped) = (0usize, 0, false, false);
     for byte in text {
@@ -111,7 +110,7 @@ fn depth(text: &[u8]) -> usize {
     deepest
 }
 
-/// A value without the same key twice in any of its objects.
+/// A value without duplicate keys in any of its objects.
 struct Unique;
 
 impl<'de> serde::Deserialize<'de> for Unique {
@@ -127,7 +126,7 @@ impl<'de> serde::Deserialize<'de> for Unique {
                 let mut keys = HashSet::new();
                 while let Some((key, Unique)) = map.next_entry::<String, Unique>()? {
                     if !keys.insert(key) {
-                        return Err(serde::de::Error::custom("a key is there twice"));
+                        return Err(serde::de::Error::custom("a duplicate key"));
                     }
                 }
                 Ok(Unique)
@@ -162,7 +161,7 @@ impl<'de> serde::Deserialize<'de> for Unique {
 fn same_tensors(own: &File, reference: &SafeTensors<'_>, bytes: &[u8]) {
     assert_eq!(own.object_count(), reference.len());
     for (name, tensor) in reference.iter() {
-        let object = own.find(name).unwrap_or_else(|| panic!("{name:?} is not there"));
+        let object = own.find(name).unwrap_or_else(|| panic!("{name:?} is missing"));
         let component = object.component("data").expect("one component");
         assert_eq!(
             object.shape().iter().map(|n| *n as usize).collect::<Vec<_>>(),
@@ -171,9 +170,9 @@ fn same_tensors(own: &File, reference: &SafeTensors<'_>, bytes: &[u8]) {
         );
         let dtype = component.logical_name().unwrap_or(component.dtype_name());
         assert_eq!(dtype, dtype_name(tensor.dtype()), "{name:?}");
-        assert_eq!(component.load().expect("it is in the file").as_slice(), tensor.data(), "{name:?}");
+        assert_eq!(component.load().expect("it cannot be loaded").as_slice(), tensor.data(), "{name:?}");
     }
-    let (_, metadata) = SafeTensors::read_metadata(bytes).expect("it was read");
+    let (_, metadata) = SafeTensors::read_metadata(bytes).expect("it cannot be read again");
     let reference: BTreeMap<_, _> =
         metadata.metadata().iter().flatten().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let pairs = own.attributes().into_iter().flat_map(|map| map.pairs());
@@ -181,7 +180,7 @@ fn same_tensors(own: &File, reference: &SafeTensors<'_>, bytes: &[u8]) {
     assert_eq!(own, reference);
 }
 
-/// What this library calls a type of the crate.
+/// This library's name for a type of the crate.
 fn dtype_name(dtype: TheirDtype) -> &'static str {
     match dtype {
         TheirDtype::BOOL => "bool",
@@ -206,6 +205,6 @@ fn dtype_name(dtype: TheirDtype) -> &'static str {
         TheirDtype::F64 => "f64",
         TheirDtype::I64 => "i64",
         TheirDtype::U64 => "u64",
-        other => panic!("a dtype that the crate has since: {other:?}"),
+        other => panic!("a new dtype of the crate: {other:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! Hyperslabs against the plain way: load all, pick one after the other.
+//! Compares hyperslabs with a simple way: load everything, and pick the elements.
 
 use crate::random::Random;
 use crate::read::check_error;
@@ -14,7 +14,7 @@ pub fn some(object: &Object<'_>, random: &mut Random) {
         }
         return;
     }
-    let data = object.component("data").expect("a dense object has data");
+    let data = object.component("data").expect("a dense object does not have data");
     let loaded = data.load();
     for _ in 0..3 {
         let mut slab = [Vec::new(), Vec::new(), Vec::new()];
@@ -40,13 +40,13 @@ pub fn some(object: &Object<'_>, random: &mut Random) {
         }
         let Ok(loaded) = &loaded else { continue };
         if data.entry().block().is_some_and(|block| block.elements > 1) {
-            continue; // elements that share bytes are given by whole blocks, or refused
+            continue; // elements that share bytes are read in whole blocks, or rejected
         }
         if data.logical_name().is_some() && data.known_logical().is_none() {
-            continue; // of an unknown type nobody knows how wide an element is
+            continue; // the width of an unknown type's elements is unknown
         }
         if let Err(e) = &sliced {
-            // Whole, it decodes in one call; piece by piece it would need that window.
+            // Completely, it decodes in one call; in pieces it would need that window.
             assert!(e.message().contains("has a window over 2^27"), "{slab:?} of {shape:?}: {e}");
             continue;
         }

@@ -1,4 +1,4 @@
-//! Values: compared with others of their kind, with ciborium's, and made from an input.
+//! Values: compared with each other and with ciborium's, and made from an input.
 
 use arbitrary::{Result, Unstructured};
 use ciborium::Value as Other;
@@ -6,7 +6,7 @@ use ztensor::model::value::{order, Kind, Value};
 
 pub use crate::tree::Tree;
 
-/// The same as ciborium has it; none for what it lacks or makes something else of.
+/// The same value in ciborium; None if ciborium does not have it or changes it.
 pub fn other(value: Value<'_>) -> Option<Other> {
     Some(match value.kind() {
         Kind::Null => Other::Null,
@@ -24,7 +24,7 @@ pub fn other(value: Value<'_>) -> Option<Other> {
     })
 }
 
-/// NaN is equal to itself; all else as it is.
+/// NaN is equal to itself; other values are compared normally.
 pub fn same_other(a: &Other, b: &Other) -> bool {
     match (a, b) {
         (Other::Float(x), Other::Float(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
@@ -39,7 +39,7 @@ pub fn same_other(a: &Other, b: &Other) -> bool {
     }
 }
 
-/// As [`same_other`], of our values; items found by number are those that are found one after the other.
+/// Like [`same_other`] for our values. Items found by index equal those found by iteration.
 pub fn same(a: Value<'_>, b: Value<'_>) -> bool {
     match (a.kind(), b.kind()) {
         (Kind::Float(x), Kind::Float(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
@@ -56,7 +56,7 @@ pub fn same(a: Value<'_>, b: Value<'_>) -> bool {
     }
 }
 
-/// A value that may be written; keys differ.
+/// A value that may be written. Keys are unique.
 pub fn value(u: &mut Unstructured<'_>, depth: u32) -> Result<Tree> {
     Ok(match u.int_in_range(0..=if depth == 0 { 7u8 } else { 10 })? {
         0 => Tree::Null,

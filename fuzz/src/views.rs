@@ -1,4 +1,4 @@
-//! Views: what one promises has to be true, checked here by other code.
+//! Views: checks their guarantees with separate code.
 
 use crate::read::{check_error, is_wide_view};
 use ztensor::error::Result;
@@ -6,10 +6,10 @@ use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Format;
 use ztensor::reader::{File, ViewPart};
 
-/// Of a file that was verified no view may fail, unless its format is another.
+/// Views of a verified file must succeed, unless the format is another one.
 pub fn every_object(file: &File, verified: bool) {
     for object in file.objects().take(24) {
-        // What cannot be read is listed all the same, and passes verification.
+        // Unreadable components are listed nevertheless, and pass verification.
         let verified = verified && object.components().all(|c| c.caps().read && !is_wide_view(file, &c));
         if let Some(view) = outcome(object.tensor_view(), verified && object.format() == Format::Dense) {
             assert_eq!(view.shape, object.shape());
@@ -50,7 +50,7 @@ fn outcome<T>(view: Result<T>, wanted: bool) -> Option<T> {
         Ok(view) => Some(view),
         Err(e) => {
             check_error(&e);
-            assert!(!wanted, "it was verified, but: {e}");
+            assert!(!wanted, "it verified, but: {e}");
             None
         }
     }

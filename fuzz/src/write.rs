@@ -1,4 +1,4 @@
-//! Sequences of writer calls from an input, and what the file has to hold afterwards.
+//! Sequences of writer calls from an input, and the expected contents of the file.
 
 use crate::read::check_error;
 use crate::tree::{attributes, Tree};
@@ -11,7 +11,7 @@ use ztensor::model::value::Value;
 use ztensor::reader::{File, VerifyOptions, VerifyReport};
 use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 
-/// A component as it was given.
+/// A component that was written.
 #[derive(Clone, Debug)]
 pub struct Part {
     role: String,
@@ -22,7 +22,7 @@ pub struct Part {
     data: Vec<u8>,
 }
 
-/// An object as it was given.
+/// An object that was written.
 #[derive(Debug, Default)]
 pub struct Given {
     name: String,
@@ -32,7 +32,7 @@ pub struct Given {
     parts: Vec<Part>,
 }
 
-/// What the calls that went well have put into the file.
+/// The contents of the file from successful calls.
 #[derive(Debug, Default)]
 pub struct Model {
     pub objects: Vec<Given>,
@@ -40,7 +40,7 @@ pub struct Model {
     open: Option<Given>,
     /// The component that is open for bytes.
     streaming: Option<Part>,
-    /// Something failed for good.
+    /// A permanent failure.
     pub over: bool,
 }
 
@@ -58,7 +58,7 @@ const ROLES: [&str; 10] = [
 ];
 const FORMATS: [&str; 6] = ["dense", "dense", "sparse_csr", "sparse_coo", "quantized_group", "own format"];
 
-/// Options that stay within what memory takes.
+/// Options that use little memory.
 pub fn options(u: &mut Unstructured<'_>) -> Result<WriterOptions> {
     let encodings: Vec<_> = Encoding::written().collect();
     Ok(WriterOptions {
@@ -156,7 +156,7 @@ fn set(pairs: &mut Vec<(Tree, Tree)>, key: &str, value: Tree) {
     }
 }
 
-/// Calls of the writer, as many as the input says.
+/// Makes as many writer calls as the input asks for.
 pub fn script(u: &mut Unstructured<'_>, writer: &mut Writer, model: &mut Model) -> Result<()> {
     for _ in 0..u.int_in_range(1..=20)? {
         let outcome = step(u, writer, model)?;
@@ -233,7 +233,7 @@ fn step(
     })
 }
 
-/// Gives the open component the bytes that it lacks, so that long sequences get somewhere.
+/// Writes the missing bytes of the open component, so that long sequences make progress.
 fn fill_up(
     u: &mut Unstructured<'_>,
     writer: &mut Writer,
@@ -259,7 +259,7 @@ fn finish_object(model: &mut Model) {
     model.objects.push(model.open.take().unwrap());
 }
 
-/// Ends the writer. True if there is a file now.
+/// Finishes the writer. Returns whether there is a file.
 pub fn finish(writer: &mut Writer, model: &mut Model) -> bool {
     if model.open.is_some() && !model.over {
         match writer.end() {
@@ -279,13 +279,13 @@ pub fn finish(writer: &mut Writer, model: &mut Model) -> bool {
         Err(e) => {
             let (cause, _) = check_error(&e);
             let expected = model.over || cause == Cause::Io || e.message().contains("exceeds 64 bits");
-            assert!(expected, "every call went well, but: {e}");
+            assert!(expected, "every call succeeded, but: {e}");
             false
         }
     }
 }
 
-/// Whether the file holds what was given, and nothing else that could be wrong.
+/// Checks that the file has the written contents, and is otherwise valid.
 pub fn check(file: &File, model: &Model) {
     objects(file, model);
     same_attributes(file.attributes(), &model.attributes);
@@ -293,7 +293,8 @@ pub fn check(file: &File, model: &Model) {
     file.verify(&options, &|_, _| true, &mut VerifyReport::default()).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// Whether the file holds what was given besides what was in it; attributes replace those of their key.
+/// Checks that the file has the written contents and its old ones. Attributes replace those with the same
+/// key.
 pub fn holds(file: &File, model: &Model, old: Option<Value<'_>>) {
     objects(file, model);
     let old = old.unwrap_or(Value::EMPTY_MAP).pairs();

@@ -1,4 +1,5 @@
-"""conan create packaging/conan -o "ztensor/*:shared=True". Takes the source tree that it lies in; cargo has to be on the PATH."""
+"""conan create packaging/conan -o "ztensor/*:shared=True". Uses the source tree around it; cargo must be on
+the PATH."""
 
 import os
 

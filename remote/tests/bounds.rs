@@ -1,5 +1,5 @@
-//! What is refused, left or forgotten: names, listings, words of access, texts that are no URLs, children that were forked.
-#![allow(clippy::undocumented_unsafe_blocks)] // calls as the header has them, with what lives here
+//! Limits: names, listings, access tokens, texts that are not URLs, forked children.
+#![allow(clippy::undocumented_unsafe_blocks)] // calls follow the header, and their arguments live here
 
 mod common;
 
@@ -19,7 +19,7 @@ fn served() -> Server {
 }
 
 #[test]
-fn an_index_names_nothing_outside_of_its_folder() {
+fn an_index_cannot_name_files_outside_its_folder() {
     let server = Server::start();
     for name in ["%2e%2e/a.zt", "x/.%2E/../a.zt", ".\\t./a.zt"] {
         let index = format!("{{\"weight_map\": {{\"a\": \"{name}\"}}}}");
@@ -31,7 +31,7 @@ fn an_index_names_nothing_outside_of_its_folder() {
     }
 }
 
-/// A page of a bucket's listing, which says whether there is another page.
+/// A page of a bucket's listing. It says whether there is another page.
 fn page(count: usize, has_more: bool) -> Content {
     let mut text = format!("<ListBucketResult><IsTruncated>{has_more}</IsTruncated>");
     if has_more {
@@ -45,7 +45,7 @@ fn page(count: usize, has_more: bool) -> Content {
 }
 
 #[test]
-fn a_folder_without_end_is_left() {
+fn an_endless_listing_is_an_error() {
     let server = Server::start();
     let mut options = Options::quick();
     options.raw.endpoint = options.keep(&server.url(""));
@@ -57,7 +57,7 @@ fn a_folder_without_end_is_left() {
     server.set("/b", page(3, false));
     let (status, text) = File::open("s3://b/m/", &options).err().unwrap();
     assert!(status != status::LIMIT && server.count() == 1, "{status} {text}");
-    // Signed requests for a bucket are sent nowhere else.
+    // Signed requests for a bucket are not sent to another server.
     server.set("/b/a.zt", Content { redirect: Some(server.url("/other.zt")), ..Content::default() });
     let (_, text) = File::open("s3://b/a.zt", &options).err().unwrap();
     assert!(text.contains("answered 302"), "{text}");
@@ -65,7 +65,7 @@ fn a_folder_without_end_is_left() {
 }
 
 #[test]
-fn access_that_was_refused_is_asked_for_again() {
+fn a_request_is_sent_again_after_access_was_denied() {
     let server = served();
     let proxy = Proxy::start(&server.address);
     let mut options = Options::quick();
@@ -78,7 +78,7 @@ fn access_that_was_refused_is_asked_for_again() {
 }
 
 #[test]
-fn what_is_no_url_is_not_repeated() {
+fn invalid_urls_are_not_repeated_in_messages() {
     for url in ["http://[::1/a.zt?hush", "http://me:hush@[::1/a.zt", "http://h h/a?hush hush"] {
         let (status, text) = File::open(url, &Options::quick()).err().unwrap();
         assert!(status == status::INVALID_ARGUMENT && !text.contains("hush"), "{text}");
@@ -103,7 +103,7 @@ fn a_forked_child_is_refused_and_closes_without_waiting() {
         let (mut bytes, mut outcome) = ([0u8; 4], -1);
         let child = fork();
         if child == 0 {
-            // The start was read when the object was opened: no request is needed, only locks.
+            // The start was read when the object was opened, so no request is needed, only locks.
             let status = source.read_at.unwrap()(source.context, 0, bytes.as_mut_ptr().cast(), 4);
             source.close.unwrap()(source.context);
             _exit(if status == status::UNSUPPORTED { 42 } else { status });

@@ -1,5 +1,5 @@
 //! Files and models on a web server: requests are counted, answers corrupted, secrets kept.
-#![allow(clippy::undocumented_unsafe_blocks)] // calls as the header has them, with what lives here
+#![allow(clippy::undocumented_unsafe_blocks)] // calls follow the header, and their arguments live here
 
 mod common;
 
@@ -29,7 +29,7 @@ fn open(url: &str) -> File {
 }
 
 #[test]
-fn two_requests_open_a_file_and_each_of_its_tensors_is_whole() {
+fn two_requests_open_a_file_and_all_tensors_are_correct() {
     let (_server, proxy) = served(500, 3000);
     let file = open(&proxy.url("/m/a.zt"));
     assert_eq!(proxy.count(), 2);
@@ -44,7 +44,7 @@ fn two_requests_open_a_file_and_each_of_its_tensors_is_whole() {
 }
 
 #[test]
-fn files_whose_manifest_is_in_front_open_by_two_requests_too() {
+fn files_with_the_manifest_at_the_start_open_with_two_requests_too() {
     let server = Server::start();
     let proxy = Proxy::start(&server.address);
     let small = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/minilm-small.safetensors");
@@ -140,7 +140,7 @@ fn an_object_that_was_replaced_is_an_error_and_never_bytes_of_both() {
 }
 
 #[test]
-fn what_fails_for_a_moment_is_asked_again() {
+fn temporary_failures_are_retried() {
     let (_server, proxy) = served(40, 200_000);
     let url = proxy.url("/m/a.zt");
     let file = open(&url);
@@ -161,7 +161,7 @@ fn what_fails_for_a_moment_is_asked_again() {
 }
 
 #[test]
-fn what_goes_on_failing_ends_and_says_which_object_without_secrets() {
+fn permanent_failures_name_the_object_without_secrets() {
     let (_server, proxy) = served(400, 30_000);
     let url = format!("http://me:hush@{}/m/a.zt?X-Signature=hush", proxy.address);
     let file = open(&url);
@@ -259,7 +259,7 @@ fn presigned_urls_redirects_and_words_of_access_reach_the_server() {
 }
 
 #[test]
-fn a_server_without_suffixes_is_asked_by_numbers() {
+fn a_server_without_suffixes_gets_explicit_ranges() {
     let (server, _) = served(40, 30_000);
     let content = server.contents.lock().unwrap()["/m/a.zt"].clone();
     server.set("/m/a.zt", Content { no_suffixes: true, ..content });
@@ -335,7 +335,7 @@ fn one_object_is_a_source() {
 }
 
 #[test]
-fn what_is_asked_wrongly_is_refused_before_any_request() {
+fn invalid_arguments_are_rejected_before_any_request() {
     let (server, _) = served(1, 10);
     let url = server.url("/m/a.zt");
     server.count();

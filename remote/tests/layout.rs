@@ -9,7 +9,7 @@ use ztensor_remote::core::{status, zt_source, zt_source_range, zt_store};
 fn structs_lie_as_the_header_has_them() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let layout = std::fs::read_to_string(root.join("c_tests/abi/layout.c")).unwrap();
-    let holds = |line: String| assert!(layout.contains(&line), "c_tests/abi/layout.c does not say {line}");
+    let holds = |line: String| assert!(layout.contains(&line), "c_tests/abi/layout.c does not have {line}");
     macro_rules! is {
         ($name:ident: $($field:ident),+) => {
             holds(format!("SIZE({}, {});", stringify!($name), size_of::<$name>()));

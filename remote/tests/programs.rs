@@ -70,10 +70,10 @@ fn the_example_opens_a_model_by_its_url() {
 }
 
 #[test]
-fn zt_lists_verifies_and_converts_what_a_url_names() {
+fn zt_lists_verifies_and_converts_a_url() {
     let zt = std::env::var_os("ZT_PROGRAM").map_or(root().join("target/debug/zt"), PathBuf::from);
     if !zt.exists() {
-        return println!("remote: skipped: {zt:?} is not there (cargo build --package ztensor-tools)");
+        return println!("remote: skipped: {zt:?} is missing (cargo build --package ztensor-tools)");
     }
     let (libraries, server, converted) = (libraries(), served(), scratch("converted.safetensors"));
     let url = server.url("/m/a.zt");

@@ -26,7 +26,7 @@ fn servers(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("ZT_REMOTE_SERVERS").map(|folder| PathBuf::from(folder).join(name));
     let there = folder.filter(|folder| folder.exists());
     if there.is_none() {
-        println!("remote: skipped: {name} is not there ($ZT_REMOTE_SERVERS; remote/servers.sh installs it)");
+        println!("remote: skipped: {name} is missing ($ZT_REMOTE_SERVERS; remote/servers.sh installs it)");
     }
     there
 }

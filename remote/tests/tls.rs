@@ -1,5 +1,5 @@
-//! Servers with a certificate that no system trusts. They are refused unless the caller gives the certificate
-//! of their authority.
+//! Servers with a certificate that no system trusts. They are rejected unless the caller passes the
+//! certificate of their authority.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn as_bucket(server: &Server, mut options: Options) -> Options {
 }
 
 #[test]
-fn a_server_of_an_authority_that_nobody_knows_is_refused() {
+fn a_server_with_an_unknown_authority_is_rejected() {
     let server = served();
     let url = format!("https://{}/m/a.zt", server.address);
     for (url, options) in
@@ -48,7 +48,7 @@ fn a_server_of_an_authority_that_nobody_knows_is_refused() {
 fn its_authority_may_be_given() {
     let server = served();
     let url = format!("https://{}/m/a.zt", server.address);
-    // The certificate alone, and as one of several.
+    // Only the certificate, and the certificate as one of several.
     for certificates in
         [AUTHORITY.to_owned(), format!("{}# ours\n{AUTHORITY}", include_str!("tls/server.pem"))]
     {
@@ -61,7 +61,7 @@ fn its_authority_may_be_given() {
 }
 
 #[test]
-fn what_is_no_certificate_is_refused_before_anything_is_asked() {
+fn an_invalid_certificate_is_rejected_before_any_request() {
     let server = served();
     let damaged = AUTHORITY.replace("MII", "MIJ");
     for certificates in ["", "certificate", damaged.as_str(), include_str!("tls/server.key")] {

@@ -19,7 +19,7 @@ fn redirecting(server: &Server, path: &str, to: String) {
 
 /// The server belongs to an attacker, and a check of the URL would see another host.
 #[test]
-fn a_url_that_parsers_read_differently_is_asked_of_nobody() {
+fn an_ambiguous_url_is_sent_to_no_server() {
     let server = served();
     let at = &server.address;
     for url in [
@@ -66,7 +66,7 @@ fn a_password_that_is_not_escaped_is_in_no_message() {
 }
 
 #[test]
-fn a_redirect_takes_credentials_to_the_same_host_alone() {
+fn a_redirect_sends_credentials_only_to_the_same_host() {
     let (server, other) = (served(), served());
     let content = server.contents.lock().unwrap()["/m/a.zt"].clone();
     server.set("/kept.zt", Content { authorization: Some("Bearer hush".into()), ..content });
@@ -91,7 +91,7 @@ fn a_redirect_takes_credentials_to_the_same_host_alone() {
 }
 
 #[test]
-fn a_redirect_from_tls_to_none_is_refused() {
+fn a_redirect_from_https_to_http_is_rejected() {
     let (plain, secure) = (served(), Server::start_tls());
     secure.put("/m/a.zt", zt_bytes(40, 3000), "\"one\"");
     redirecting(&secure, "/down.zt", plain.url("/m/a.zt"));
@@ -106,7 +106,7 @@ fn a_redirect_from_tls_to_none_is_refused() {
         assert!(status == status::IO && text.contains("redirects from https to http"), "{url}: {text}");
     }
     let asked = plain.asked.lock().unwrap().iter().filter(|asked| asked.starts_with("/m/")).count();
-    assert_eq!(asked, 0, "nobody was asked without TLS");
+    assert_eq!(asked, 0, "a request was sent without TLS");
     for url in [format!("https://{}/alike.zt", secure.address), plain.url("/up.zt")] {
         assert_eq!(File::open(&url, &options).ok().unwrap().count(), 40, "{url}");
     }

@@ -1,4 +1,4 @@
-//! Comparing files: all that one says of its objects, and its parts as they are encoded.
+//! Compares files: the description of all objects, and the encoded parts.
 
 use super::{compressible, digest_text, Sample};
 use std::path::Path;
@@ -9,27 +9,27 @@ use ztensor::model::value::Value;
 use ztensor::reader::File;
 use ztensor::writer::{Algorithm, Writer, WriterOptions};
 
-/// The defaults.
+/// The default options.
 pub fn raw() -> WriterOptions {
     WriterOptions::default()
 }
 
-/// Of 1.2: compressed and with a digest.
+/// Options for 1.2: compressed, with a digest.
 pub fn zstd() -> WriterOptions {
     WriterOptions { encoding: Encoding::Zstd, digest: Some(Algorithm::Sha256), ..raw() }
 }
 
-/// Of zTensor 2: compressed and with a digest.
+/// Options for zTensor 2: compressed, with a digest.
 pub fn ztensor_2() -> WriterOptions {
     WriterOptions { version: Version::V2, digest: None, usual_digest: true, ..zstd() }
 }
 
-/// An object of 1000 bytes.
+/// Writes an object of 1000 bytes.
 pub fn new_object(name: &str) -> Sample {
     Sample::dense(name, Dtype::U16, &[5, 100], compressible(1000))
 }
 
-/// Appends what `body` writes.
+/// Appends the objects that `body` writes.
 pub fn append(path: &Path, options: &WriterOptions, body: impl FnOnce(&mut Writer)) {
     let mut writer = Writer::append(path, options).unwrap_or_else(|e| panic!("{e}"));
     body(&mut writer);
@@ -37,7 +37,7 @@ pub fn append(path: &Path, options: &WriterOptions, body: impl FnOnce(&mut Write
     assert_eq!(summary.file_size, std::fs::metadata(path).unwrap().len());
 }
 
-/// All that a file says of its objects, and their bytes.
+/// The description of all objects of a file, and their bytes.
 pub fn contents(file: &File) -> Vec<String> {
     let json = |v: Option<Value<'_>>| v.map(|v| json::write(v).unwrap());
     let mut all = Vec::new();

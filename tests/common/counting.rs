@@ -1,5 +1,5 @@
-//! The allocator of a test program counts what each thread holds, and what all of them hold. It refuses what
-//! the test chooses.
+//! The allocator of a test program. It counts the bytes that each thread holds and the total, and fails the
+//! allocations that the test selects.
 #![allow(dead_code)] // each program uses a part of it
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -11,15 +11,15 @@ struct Counting;
 thread_local! {
     static ALLOCATED: Cell<usize> = const { Cell::new(0) };
     static PEAK: Cell<usize> = const { Cell::new(0) };
-    /// How many allocations of `LARGE` bytes or more go well before one is refused; all where it is the
-    /// maximum.
+    /// How many allocations of `LARGE` bytes or more succeed before one fails. The maximum value: all.
     pub static GOOD: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
 static HELD_BY_ALL: AtomicUsize = AtomicUsize::new(0);
 static PEAK_OF_ALL: AtomicUsize = AtomicUsize::new(0);
 
-/// Sizes from here on come from files; a few bytes for a label are not what is tested.
+/// Sizes in files lead to allocations of this size or more. Smaller ones, such as for a label, are not
+/// tested.
 const LARGE: usize = 4096;
 
 fn book(more: usize, less: usize) {
@@ -40,15 +40,15 @@ fn refuse(size: usize) -> bool {
     left == 0
 }
 
-// SAFETY: everything is handed on to the system's allocator as it came, or refused with NULL, which every
-// caller has to expect; the counters allocate nothing.
+// SAFETY: each call is passed on to the system's allocator unchanged, or fails with NULL, which callers must
+// expect. The counters do not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if refuse(layout.size()) {
             return std::ptr::null_mut();
         }
         book(layout.size(), 0);
-        // SAFETY: passed on as it came.
+        // SAFETY: passed on unchanged.
         unsafe { System.alloc(layout) }
     }
 
@@ -57,7 +57,7 @@ unsafe impl GlobalAlloc for Counting {
             return std::ptr::null_mut();
         }
         book(layout.size(), 0);
-        // SAFETY: passed on as it came.
+        // SAFETY: passed on unchanged.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -66,24 +66,24 @@ unsafe impl GlobalAlloc for Counting {
             return std::ptr::null_mut();
         }
         book(size, layout.size());
-        // SAFETY: passed on as it came.
+        // SAFETY: passed on unchanged.
         unsafe { System.realloc(memory, layout, size) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         book(0, layout.size());
-        // SAFETY: passed on as it came.
+        // SAFETY: passed on unchanged.
         unsafe { System.dealloc(memory, layout) }
     }
 }
 
-// On Windows a thread's own variables ask for memory, which it would count for ever.
+// On Windows, thread-local variables allocate, which would recurse into the counter.
 #[cfg(not(windows))]
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The most that all threads held at once while `body` ran, beyond what they held before. No other test may
-/// run meanwhile.
+/// The peak of bytes that all threads held while `body` ran, beyond those before. No other test may run
+/// meanwhile.
 pub fn peak_of_all<T>(body: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD_BY_ALL.load(Ordering::Relaxed);
     PEAK_OF_ALL.store(before, Ordering::Relaxed);
@@ -91,7 +91,7 @@ pub fn peak_of_all<T>(body: impl FnOnce() -> T) -> (T, usize) {
     (result, PEAK_OF_ALL.load(Ordering::Relaxed) - before)
 }
 
-/// The most that `body` held at once, beyond what was held before.
+/// The peak of bytes that this thread held while `body` ran, beyond those before.
 pub fn peak<T>(body: impl FnOnce() -> T) -> (T, usize) {
     let before = ALLOCATED.get();
     PEAK.set(before);

@@ -1,4 +1,4 @@
-//! Bytes that look like the end of a file, or like the record of an append: what a tensor may hold.
+//! Tensor bytes that look like the end of a file, or like the record of an append.
 #![allow(dead_code)] // each program uses a part of it
 
 use crate::common::{manifest_bytes, Random};
@@ -7,8 +7,8 @@ use ztensor::container::AppendRecord;
 
 pub const MAGIC: &[u8; 8] = b"ZTEN1000";
 
-/// A manifest and footer at `start` that describe the very file that they are in: all of it is one tensor, so
-/// that nothing in front of them is a gap.
+/// A manifest and footer at `start` that describe the file that contains them. All of it is one tensor, so
+/// there is no gap before them.
 pub fn coherent_tail(start: u64) -> Vec<u8> {
     let text = |t: &str| Value::Text(t.into());
     let number = |n: u64| Value::Integer(n.into());
@@ -27,7 +27,7 @@ pub fn coherent_tail(start: u64) -> Vec<u8> {
     [bytes, footer].concat()
 }
 
-/// A footer that claims a manifest of that size.
+/// A footer that declares a manifest of that size.
 pub fn footer(manifest_size: u64) -> Vec<u8> {
     [&manifest_size.to_le_bytes()[..], MAGIC].concat()
 }
@@ -39,15 +39,15 @@ pub fn record_of(file: &[u8]) -> [u8; 32] {
     AppendRecord { tail: start as u64..file.len() as u64, tail_crc }.to_bytes()
 }
 
-/// A file with the record of an append to it, and what was appended.
+/// A file with the record of an append to it, and the appended bytes.
 pub fn appending(before: &[u8], appended: &[u8]) -> Vec<u8> {
     let mut image = [before, appended].concat();
     image[8..40].copy_from_slice(&record_of(before));
     image
 }
 
-/// `size` bytes that will stand at `base` in a file: whole files, ends of this very file, footers, records,
-/// anything.
+/// `size` bytes for offset `base` of a file: complete files, ends of that file, footers, records, and random
+/// bytes.
 pub fn hostile(base: u64, size: usize, inner: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     while bytes.len() < size {

@@ -1,4 +1,4 @@
-//! What the test programs share: samples of every kind of object, files in memory, folders that go away.
+//! Common code of the test programs: sample objects of every kind, files in memory, and temporary folders.
 #![allow(dead_code)] // each program uses a part of it
 
 pub mod byte_order;
@@ -20,12 +20,12 @@ use ztensor::sink::ByteSink;
 use ztensor::source::ByteSource;
 use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 
-/// The three versions that are written.
+/// The three versions that can be written.
 pub const VERSIONS: [Version; 3] = [Version::V0_1, Version::V1_1, Version::V1_2];
-/// Every digest, and none.
+/// Every digest, and no digest.
 pub const DIGESTS: [Option<Algorithm>; 3] = [None, Some(Algorithm::Crc32c), Some(Algorithm::Sha256)];
 
-/// Options of a writer that writes a digest only where one is named.
+/// Options for a writer that writes a digest only if the call names one.
 pub fn without_digests() -> WriterOptions {
     WriterOptions { usual_digest: false, ..WriterOptions::default() }
 }
@@ -35,7 +35,7 @@ pub fn encodings() -> Vec<Encoding> {
     Encoding::written().collect()
 }
 
-/// A file or folder of the repository.
+/// The path of a file or folder in the repository.
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
@@ -51,10 +51,10 @@ pub fn corpus(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The folders of the corpus whose files are valid.
+/// The folders of the corpus with valid files.
 pub const VALID: [&str; 5] = ["v0.1", "v1.0", "v1.1", "v1.2", "valid-odd"];
 
-/// A new folder that is removed with all that is in it.
+/// A new folder, which is removed with its contents.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -70,7 +70,7 @@ impl Folder {
         self.0.join(name)
     }
 
-    /// Names of what is in it, sorted.
+    /// The sorted names of its entries.
     pub fn names(&self) -> Vec<String> {
         let names =
             std::fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
@@ -86,20 +86,20 @@ impl Drop for Folder {
     }
 }
 
-/// Whether this process was started by [`run_alone`].
+/// Whether [`run_alone`] started this process.
 pub fn is_alone() -> bool {
     std::env::var_os("ZT_ALONE").is_some()
 }
 
-/// Runs one test of this program in a process of its own, which a shell starts after `prepare`. Says so and
-/// does nothing where the system cannot start this program, as under an emulator.
+/// Runs one test of this program in a separate process, which a shell starts after `prepare`. If the system
+/// cannot start this program, as under an emulator, it prints that and does nothing.
 #[cfg(target_os = "linux")]
 pub fn run_alone(test: &str, prepare: &str) {
     use std::process::Command;
     let program = std::env::current_exe().unwrap();
     let listed = Command::new(&program).arg("--list").output().map(|output| output.stdout);
     if !String::from_utf8_lossy(&listed.unwrap_or_default()).contains(&format!("{test}: test")) {
-        println!("{test}: skipped: this system does not start this program by itself");
+        println!("{test}: skipped: this system cannot start this program");
         return;
     }
     let script = format!("{prepare} exec \"$0\" --exact {test}");
@@ -108,7 +108,7 @@ pub fn run_alone(test: &str, prepare: &str) {
     assert!(output.status.success() && text.contains("1 passed"), "{prepare} {test}: {text}");
 }
 
-/// Numbers that look random and are the same in every run (xorshift).
+/// Pseudo-random numbers, the same in every run (xorshift).
 pub struct Random(pub u64);
 
 impl Random {
@@ -124,14 +124,14 @@ impl Random {
     }
 }
 
-/// `count` storage elements, always the same ones for the same arguments; bools are 0 and 1.
+/// `count` storage elements. The same arguments give the same elements. bools are 0 and 1.
 pub fn elements(dtype: Dtype, count: usize) -> Vec<u8> {
     let mut random = Random(0x9e37_79b9 + dtype as u64);
     let most = if dtype == Dtype::Bool { 2 } else { 256 };
     (0..count * dtype.size()).map(|_| random.below(most) as u8).collect()
 }
 
-/// Bytes that zstd can do something about, but not everything.
+/// Bytes that zstd compresses moderately.
 pub fn compressible(size: usize) -> Vec<u8> {
     let mut random = Random(41);
     (0..size).map(|at| if at % 7 < 4 { (at / 512) as u8 } else { random.below(16) as u8 }).collect()
@@ -142,7 +142,7 @@ pub fn numbers(values: &[u64]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_ne_bytes()).collect()
 }
 
-/// Every storage type alone and every logical type of the spec on its storage type.
+/// Every storage type alone, and every logical type of the spec on its storage type.
 pub fn every_type() -> Vec<(Dtype, Option<Logical>)> {
     let plain = Dtype::ALL.map(|dtype| (dtype, None));
     let logical = Logical::ALL.into_iter().filter(|logical| logical.is_in_spec());
@@ -150,7 +150,7 @@ pub fn every_type() -> Vec<(Dtype, Option<Logical>)> {
     plain.into_iter().chain(logical).collect()
 }
 
-/// A component as a test means it.
+/// A component that a test writes or expects.
 pub struct Part {
     pub role: &'static str,
     pub dtype: Dtype,
@@ -158,7 +158,7 @@ pub struct Part {
     pub bytes: Vec<u8>,
 }
 
-/// An object as a test means it; its attributes as compact JSON.
+/// An object that a test writes or expects. Its attributes are compact JSON.
 pub struct Sample {
     pub name: String,
     pub format: &'static str,
@@ -184,7 +184,7 @@ impl Sample {
         ObjectSpec { name: &self.name, format: self.format, shape: &self.shape }
     }
 
-    /// Whether a version has words for it.
+    /// Whether a version can store it.
     pub fn can_be_said_in(&self, version: Version) -> bool {
         let known_to_1_1 = |logical: Logical| logical.name_in_1_1().is_some();
         match version {
@@ -201,7 +201,7 @@ impl Sample {
         writer.write_object(&self.spec(), pairs(self.attributes), &parts)
     }
 
-    /// Writes it in pieces of 1, 2, 3, ... `most` bytes and over again.
+    /// Writes it in pieces of 1, 2, 3, ... `most` bytes, and then from 1 again.
     pub fn stream(&self, writer: &mut Writer, most: usize) -> Result<()> {
         writer.begin(&self.spec(), pairs(self.attributes))?;
         for part in &self.parts {
@@ -218,7 +218,7 @@ impl Sample {
     }
 }
 
-/// An object of each format whose elements, values or scales are of the given type.
+/// An object of each format. Its elements, values or scales have the given type.
 pub fn every_format(dtype: Dtype, logical: Option<Logical>) -> Vec<Sample> {
     let named = logical.map_or(dtype.name(), Logical::name);
     let ratio = logical.map_or(1, Logical::ratio) as usize;
@@ -263,7 +263,7 @@ pub fn every_format(dtype: Dtype, logical: Option<Logical>) -> Vec<Sample> {
     ]
 }
 
-/// Tensors of a few sizes around the frame size that the tests use, which is 4096.
+/// Tensors with sizes around 4096, the frame size of the tests.
 pub fn tensors() -> Vec<Sample> {
     let sizes = [0, 1, 4095, 4096, 4097, 3 * 4096, 100_003];
     let dense =
@@ -286,11 +286,11 @@ pub fn small_frames() -> WriterOptions {
 /// The pairs of a JSON object.
 pub fn pairs(text: &str) -> Attributes {
     let parsed = json::parse(text).unwrap();
-    assert!(parsed.get().as_map().is_some(), "{text} is no map");
+    assert!(parsed.get().as_map().is_some(), "{text} is not a map");
     Attributes::of(Some(parsed.get())).unwrap()
 }
 
-/// A sink into memory that others can look at.
+/// A sink into memory that the test can read.
 #[derive(Clone, Default)]
 pub struct MemorySink(pub Arc<Mutex<Vec<u8>>>);
 
@@ -305,7 +305,7 @@ impl ByteSink for MemorySink {
     }
 }
 
-/// A source that can only be read, as one of callbacks.
+/// A source that can only be read, like one with callbacks.
 pub struct ReadOnly(pub Vec<u8>);
 
 impl ByteSource for ReadOnly {
@@ -335,17 +335,17 @@ pub fn written(options: &WriterOptions, body: impl FnOnce(&mut Writer)) -> Vec<u
     bytes
 }
 
-/// The file of these samples.
+/// The file with these samples.
 pub fn file_of(options: &WriterOptions, samples: &[Sample]) -> Vec<u8> {
     written(options, |writer| samples.iter().for_each(|s| s.write(writer).unwrap()))
 }
 
-/// Opens bytes.
+/// Opens a file in memory.
 pub fn open(bytes: Vec<u8>) -> File {
     File::open_memory(Aligned::of(&bytes), &OpenOptions::default()).unwrap()
 }
 
-/// Bytes at a 64-byte boundary, as a mapping has them.
+/// Bytes at a multiple of 64, like a mapping's.
 pub struct Aligned {
     memory: Vec<u8>,
     start: usize,
@@ -367,7 +367,7 @@ impl AsRef<[u8]> for Aligned {
     }
 }
 
-/// Verifies everything, padding included.
+/// Verifies everything, including padding.
 pub fn verify(file: &File) -> Result<VerifyReport> {
     let mut report = VerifyReport::default();
     let options = VerifyOptions { padding: true, threads: 1, ..VerifyOptions::default() };
@@ -386,7 +386,7 @@ pub fn data<'f>(file: &'f File, name: &str) -> Component<'f> {
     file.find(name).unwrap_or_else(|| panic!("no {name:?}")).component("data").unwrap()
 }
 
-/// The manifest's bytes of a file that we wrote.
+/// The manifest's bytes of a file that this library wrote.
 pub fn manifest_bytes(file: &[u8]) -> &[u8] {
     let padding = if file.starts_with(b"ZTEN0001") { 8 } else { 16 };
     let (front, tail) = file.split_at(file.len() - padding);
@@ -394,7 +394,7 @@ pub fn manifest_bytes(file: &[u8]) -> &[u8] {
     &front[front.len() - size..]
 }
 
-/// A digest as we promise to encode it, by other code than the library's own form.
+/// A digest in the form that we promise, made without the library's code.
 pub fn digest_text(algorithm: Algorithm, stored: &[u8]) -> String {
     use sha2::Digest as _;
     match algorithm {
@@ -409,12 +409,12 @@ pub fn digest_text(algorithm: Algorithm, stored: &[u8]) -> String {
 
 /// The broken rule of a failure.
 pub fn rule<T: std::fmt::Debug>(result: Result<T>) -> Option<Rule> {
-    result.expect_err("it should have failed").rule()
+    result.expect_err("it did not fail").rule()
 }
 
-/// Bytes of a page of this system.
+/// The page size of this system.
 #[cfg(unix)]
 pub fn page_size() -> u64 {
-    // SAFETY: a question without arguments in memory.
+    // SAFETY: sysconf does not access memory.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as u64 }
 }

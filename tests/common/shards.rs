@@ -1,10 +1,10 @@
-//! Files of zTensor 2 made by hand: roots that name shards, and shards.
+//! Roots and shards of zTensor 2, made byte by byte.
 
 pub use super::ztensor_2::PAGE;
 use super::ztensor_2::{blobs, map, with_footer, with_manifest, Cbor};
 use std::path::Path;
 
-/// What a table of shards says of one.
+/// A shard's entry in the table of shards.
 #[derive(Clone)]
 pub struct Entry {
     pub name: String,
@@ -12,7 +12,7 @@ pub struct Entry {
     pub digest: String,
 }
 
-/// That of a file that is there.
+/// The entry of an existing file.
 pub fn entry(name: &str, bytes: &[u8]) -> Entry {
     Entry { name: name.into(), size: bytes.len() as u64, digest: xxh3(bytes) }
 }
@@ -21,7 +21,7 @@ pub fn xxh3(bytes: &[u8]) -> String {
     format!("xxh3:{:016x}", xxhash_rust::xxh3::xxh3_64(bytes))
 }
 
-/// A dense tensor of u8: where its bytes are, and of what they are.
+/// A dense tensor of u8: the position and the values of its bytes.
 #[derive(Clone)]
 pub struct Tensor<'a> {
     pub name: &'a str,
@@ -54,7 +54,7 @@ fn manifest(tensors: &[Tensor<'_>], shards: &[Entry]) -> Vec<u8> {
     out
 }
 
-/// A file with these tensors, of which those in no shard have their bytes in it.
+/// A file with these tensors. Tensors without a shard have their bytes in it.
 pub fn file(tensors: &[Tensor<'_>], shards: &[Entry]) -> Vec<u8> {
     let own = tensors.iter().filter(|tensor| tensor.shard.is_none());
     with_manifest(blobs(own.map(|tensor| (tensor.offset, tensor.bytes))), &manifest(tensors, shards))
@@ -65,7 +65,7 @@ pub fn data_shard(places: &[(usize, &[u8])]) -> Vec<u8> {
     with_footer(blobs(places.iter().copied()), 0, &[])
 }
 
-/// A model of a root with three tensors, `own` in it and `one` and `two` in two shards, `a` and `b`.
+/// A model of a root with three tensors: `own` in the root, `one` and `two` in the shards `a` and `b`.
 pub struct Sharded {
     pub root: Vec<u8>,
     pub a: Vec<u8>,
@@ -89,7 +89,7 @@ impl Sharded {
         Sharded { root, a, b, tensors }
     }
 
-    /// Its files in a folder: `m.zt`, `m-a.zt`, `m-b.zt`.
+    /// Writes its files to a folder: `m.zt`, `m-a.zt`, `m-b.zt`.
     pub fn write(&self, folder: &Path) {
         for (name, bytes) in [("m.zt", &self.root), ("m-a.zt", &self.a), ("m-b.zt", &self.b)] {
             std::fs::write(folder.join(name), bytes).unwrap();

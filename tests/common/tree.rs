@@ -1,4 +1,4 @@
-//! Values as a tree, which is simple to make, to compare, and to walk.
+//! Values as a tree, which is easy to make, compare and walk.
 
 use ztensor::error::Result;
 use ztensor::model::dtype::Dtype;
@@ -12,7 +12,7 @@ pub enum Tree {
     Unsigned(u64),
     Negative(u64),
     Float(f64),
-    /// A number whose dtype is stated.
+    /// A number with a declared dtype.
     Number(Dtype, Vec<u8>),
     Text(String),
     Bytes(Vec<u8>),
@@ -43,7 +43,7 @@ impl Tree {
         }
     }
 
-    /// The value as the library keeps it; an error where it nests too deep.
+    /// The library's form of the value. Fails if it nests too deep.
     pub fn try_owned(&self) -> Result<OwnedValue> {
         OwnedValue::build(|to| self.put(to))
     }
@@ -80,7 +80,7 @@ impl Tree {
     }
 }
 
-/// The pairs as attributes, as they are.
+/// The pairs as attributes, unchanged.
 pub fn attributes(pairs: &[(Tree, Tree)]) -> Attributes {
     let mut attributes = Attributes::default();
     for (key, value) in pairs {

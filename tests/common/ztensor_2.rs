@@ -1,5 +1,5 @@
-//! Files of zTensor 2 byte by byte, also such as no writer makes: objects with their parts, one blob behind
-//! the other.
+//! Files of zTensor 2 made byte by byte, including invalid ones: objects with their parts, one blob after the
+//! other.
 
 use super::Sample;
 use xxhash_rust::xxh3::xxh3_64;
@@ -7,7 +7,7 @@ use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::writer::{ComponentSpec, Grouping, LogicalSpec, QuantizedSpec};
 
 const MAGIC: [u8; 8] = *b"\x89ZT2\r\n\x1a\n";
-/// Blobs are at multiples of this.
+/// Alignment of blobs.
 pub const PAGE: usize = 4096;
 
 /// A value in deterministic CBOR.
@@ -32,7 +32,7 @@ impl<'a> From<&'a str> for Cbor<'a> {
     }
 }
 
-/// A map of those entries, which become sorted.
+/// A map of these entries, sorted.
 pub fn map<'a, const N: usize>(entries: [(&'a str, Cbor<'a>); N]) -> Cbor<'a> {
     Cbor::Map(entries.to_vec())
 }
@@ -91,7 +91,7 @@ pub struct Part {
     pub logical: Option<&'static str>,
     /// The stored bytes.
     pub stored: Vec<u8>,
-    /// The encoding and what they decode to, where they are encoded.
+    /// The encoding and the decoded size, for encoded parts.
     pub encoded: Option<(&'static str, u64)>,
     pub digest: Option<String>,
 }
@@ -102,22 +102,22 @@ impl Part {
         Part { role, dtype, logical: None, stored, encoded: None, digest: None }
     }
 
-    /// Of that type.
+    /// Sets the type.
     pub fn of_type(self, logical: &'static str) -> Part {
         Part { logical: Some(logical), ..self }
     }
 
-    /// A seekable stream.
+    /// Stores the part as a seekable stream.
     pub fn seekable(self, decoded_length: u64) -> Part {
         self.encoded("zt.zstd-seekable/1", decoded_length)
     }
 
-    /// Of that encoding.
+    /// Sets the encoding.
     pub fn encoded(self, encoding: &'static str, decoded_length: u64) -> Part {
         Part { encoded: Some((encoding, decoded_length)), ..self }
     }
 
-    /// With the digest of those bytes.
+    /// Adds the digest of these bytes.
     pub fn digest_of(self, bytes: &[u8]) -> Part {
         Part { digest: Some(format!("xxh3:{:016x}", xxh3_64(bytes))), ..self }
     }
@@ -143,7 +143,7 @@ impl Object {
     }
 }
 
-/// A file of those objects.
+/// A file with these objects.
 pub fn file(objects: &[Object]) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     let mut entries = Vec::new();
@@ -163,7 +163,7 @@ pub fn file(objects: &[Object]) -> Vec<u8> {
     with_manifest(out, &manifest)
 }
 
-/// The stored bytes of a part behind what is there; its entry.
+/// Appends the stored bytes of a part and returns its entry.
 fn part<'a>(part: &'a Part, out: &mut Vec<u8>) -> Cbor<'a> {
     out.resize(out.len().next_multiple_of(PAGE), 0);
     let place = [out.len() as u64, part.stored.len() as u64].map(Cbor::Number);
@@ -178,7 +178,7 @@ fn part<'a>(part: &'a Part, out: &mut Vec<u8>) -> Cbor<'a> {
     Cbor::Map(fields)
 }
 
-/// A file that begins so, with a manifest of those bytes.
+/// A file with this beginning and a manifest of these bytes.
 pub fn with_manifest(mut out: Vec<u8>, manifest: &[u8]) -> Vec<u8> {
     out.resize(out.len().next_multiple_of(PAGE), 0);
     let at = out.len();
@@ -186,7 +186,7 @@ pub fn with_manifest(mut out: Vec<u8>, manifest: &[u8]) -> Vec<u8> {
     with_footer(out, at, manifest)
 }
 
-/// A file that begins so, with a footer that has `manifest` at `at`.
+/// A file with this beginning and a footer. The footer says that `manifest` is at `at`.
 pub fn with_footer(mut out: Vec<u8>, at: usize, manifest: &[u8]) -> Vec<u8> {
     let hash = if manifest.is_empty() { 0 } else { xxh3_64(manifest) };
     let footer = [at as u64, manifest.len() as u64, hash, 2];
@@ -195,7 +195,7 @@ pub fn with_footer(mut out: Vec<u8>, at: usize, manifest: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What a file begins with, and those bytes at those offsets.
+/// The beginning of a file, with these bytes at these offsets.
 pub fn blobs<'b>(places: impl Iterator<Item = (usize, &'b [u8])>) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     out.resize(PAGE, 0);
@@ -207,7 +207,7 @@ pub fn blobs<'b>(places: impl Iterator<Item = (usize, &'b [u8])>) -> Vec<u8> {
     out
 }
 
-/// Objects of every format that 2 has, of every type that it defines.
+/// Objects of every format of zTensor 2, with every type that it defines.
 pub fn samples() -> Vec<Sample> {
     let mut types = super::every_type();
     types.extend([Logical::F8E8m0].map(|logical| (logical.dtype(), Some(logical))));
@@ -273,7 +273,7 @@ pub fn samples() -> Vec<Sample> {
     samples
 }
 
-/// Codes with scales in every way that a writer can say: 4 rows of 64 codes.
+/// Codes and scales in every layout that a writer supports: 4 rows of 64 codes.
 pub fn groups_of_codes() -> Vec<QuantizedSpec<'static>> {
     fn part(
         role: &'static str,

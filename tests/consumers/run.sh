@@ -14,10 +14,10 @@ prefix=$out/moved/prefix
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$out/cargo}"
 passed=0 failed=0 skipped=0
 
-check() { # NAME COMMAND...: runs it; its output is shown only when it fails
+check() { # NAME COMMAND...: runs it, and shows its output only if it fails
     name=$1
     shift
-    (set -e; "$@") >"$out/log" 2>&1 # not in the condition: set -e would be ignored there
+    (set -e; "$@") >"$out/log" 2>&1 # not in the condition, where the shell ignores set -e
     if [ $? = 0 ]; then
         passed=$((passed + 1))
         echo "ok $name"
@@ -58,7 +58,7 @@ install_and_move() {
         mkdir "$out/moved" && mv "$out/first" "$prefix"
 }
 
-installed_files() { # what there has to be, no more, and nothing that says where it is
+installed_files() { # exactly these files; none contains the path of the tree
     version=$(sed -n 's/^version = "\([0-9.]*\)".*/\1/p' "$repo/Cargo.toml" | head -n 1)
     (cd "$prefix" && find . -type f -o -type l | grep -v '^./share/doc/ztensor/LICENSE' | sort) >"$out/files.is"
     {
@@ -74,7 +74,7 @@ installed_files() { # what there has to be, no more, and nothing that says where
     ! grep -rnF -e "$out" -e "$repo" "$prefix/lib/cmake" "$prefix/lib/pkgconfig"
 }
 
-same_files() { # A B: their bytes and modes
+same_files() { # A B: compares bytes and modes
     diff -r "$1" "$2" || return 1
     for root in "$1" "$2"; do
         (cd "$root" && find . -type f -exec stat -c '%a %n' {} + | sort) >"$out/modes.${root##*/}"
@@ -82,7 +82,7 @@ same_files() { # A B: their bytes and modes
     diff "$out/modes.${1##*/}" "$out/modes.${2##*/}"
 }
 
-without_cmake() { # `make install` gives the same files, byte for byte, in every folder for libraries
+without_cmake() { # `make install` installs identical files, in every folder for libraries
     rm -rf "$out/without_cmake"
     (umask 077 && sh "$repo/cmake/install.sh" "$out/build/lib" - "$out/without_cmake/a plain") >"$out/says" &&
         same_files "$prefix" "$out/without_cmake/a plain" || return 1
@@ -94,42 +94,43 @@ without_cmake() { # `make install` gives the same files, byte for byte, in every
     DESTDIR=$out/multiarch-root cmake --install "$out/multiarch" && same_files "$out/multiarch-root" "$out/without_cmake/staged"
 }
 
-first_program() { # the README's: cc, pkg-config, run; what `make install` says to set is enough
+first_program() { # the README's program with cc and pkg-config, after the settings that `make install` prints
     eval "$(sed -n 's/.*: export \(.*\)/export \1/p' "$out/says")"
     case ${PKG_CONFIG_PATH-} in "$out/without_cmake/a plain"/*) ;; *) return 1 ;; esac
     sed -n '/^```c$/,/^```$/p' "$repo/README.md" | sed '/^```/d' >"$out/list.c"
-    # A shell reads what pkg-config prints: the prefix has a space.
+    # The shell must parse pkg-config's output, because the prefix has a space.
     eval "${CC:-cc} '$out/list.c' $(pkg-config --cflags --libs ztensor) -o '$out/list'" || return 1
     "$out/list" "$data/v1.1/rs-1.1.1-digests.zt" | grep -q ' bytes at 0x'
 }
 
-merged() { # /lib is a link to /usr/lib, and CMake looks there
+merged() { # /lib is a link to /usr/lib, where CMake searches
     root=$out/multiarch-root
     rm -f "$root/lib" && ln -s usr/lib "$root/lib" &&
         project "$here/find_package" "$out/merged" "-Dztensor_DIR=$root/lib/x86_64-linux-gnu/cmake/ztensor"
 }
 
-whole_path() { # a folder for libraries that is given by its whole path
+whole_path() { # an absolute path for the library folder
     configure "$repo" "$out/absolute" -DZTENSOR_BUILD_TESTS=OFF "-DCMAKE_INSTALL_PREFIX=$out/absolute-prefix" \
         "-DCMAKE_INSTALL_LIBDIR=$out/absolute-prefix/lib64" &&
         cmake --build "$out/absolute" && cmake --install "$out/absolute" &&
         project "$here/find_package" "$out/by_whole_path" "-Dztensor_DIR=$out/absolute-prefix/lib64/cmake/ztensor"
 }
 
-packaged() { # as a distribution would: prefix /usr, several architectures, DESTDIR
+packaged() { # like a distribution: prefix /usr, several architectures, DESTDIR
     libdir=lib/x86_64-linux-gnu
     configure "$repo" "$out/packaged" -DZTENSOR_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr \
         -DCMAKE_INSTALL_LIBDIR=$libdir -DZTENSOR_BUILD_STATIC=OFF &&
         cmake --build "$out/packaged" || return 1
     rm -rf "$out/root"
     DESTDIR=$out/root cmake --install "$out/packaged" || return 1
-    test ! -e "$out/root/usr/$libdir/libztensor.a" || { echo "static library in spite of ZTENSOR_BUILD_STATIC=OFF"; return 1; }
+    test ! -e "$out/root/usr/$libdir/libztensor.a" || { echo "installed a static library despite ZTENSOR_BUILD_STATIC=OFF"; return 1; }
     PKG_CONFIG_LIBDIR=$out/root/usr/$libdir/pkgconfig
     export PKG_CONFIG_LIBDIR
     dir=$(pkg-config --variable=libdir ztensor) && test "$(cd "$dir" && pwd)" = "$out/root/usr/$libdir"
 }
 
-fetch() { # from a repository made of this working tree, committed or not; compiled once more, so without optimisation
+# from a repository made from this working tree, committed or not; compiles once more, so without optimisation
+fetch() {
     export CARGO_PROFILE_DEV_OPT_LEVEL=0
     rm -rf "$out/repository"
     mkdir "$out/repository" || return 1
@@ -145,7 +146,7 @@ fetch() { # from a repository made of this working tree, committed or not; compi
 pkg_config() { # LINK
     link=$1
     root=$prefix
-    if [ "$link" != shared ]; then # where both are, the linker takes the shared one
+    if [ "$link" != shared ]; then # if both exist, the linker prefers the shared library
         root=$out/static_only
         rm -rf "$root"
         cp -a "$prefix" "$root"
@@ -158,7 +159,7 @@ pkg_config() { # LINK
 }
 
 if ! sh "$repo/tools/need.sh" consumers; then
-    skip everything "there is no cmake"
+    skip everything "cmake not found"
     finish
 fi
 pkg_config=yes
@@ -168,22 +169,22 @@ check install install_and_move
 [ "$failed" = 0 ] || finish
 check installed_files installed_files
 check without_cmake without_cmake
-if [ $pkg_config = yes ]; then check first_program first_program; else skip first_program "there is no pkg-config"; fi
-if [ $pkg_config = yes ]; then check packaged packaged; else skip packaged "there is no pkg-config"; fi
+if [ $pkg_config = yes ]; then check first_program first_program; else skip first_program "pkg-config not found"; fi
+if [ $pkg_config = yes ]; then check packaged packaged; else skip packaged "pkg-config not found"; fi
 check merged merged
 check whole_path whole_path
 check find_package project "$here/find_package" "$out/find_package" "-DCMAKE_PREFIX_PATH=$prefix"
 check add_subdirectory project "$here/add_subdirectory" "$out/add_subdirectory" "-DZTENSOR_SOURCE=$repo"
 if git -C "$repo" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
     check fetch_content fetch
-else # an unpacked archive of the source: CMake's own way to name it
+else # an unpacked source archive: CMake's variable names it
     check fetch_content project "$here/fetch_content" "$out/fetch_content" "-DFETCHCONTENT_SOURCE_DIR_ZTENSOR=$repo"
 fi
 for link in shared static all-static; do
     if [ $pkg_config = yes ]; then
         check "pkg_config $link" pkg_config "$link"
     else
-        skip "pkg_config $link" "there is no pkg-config"
+        skip "pkg_config $link" "pkg-config not found"
     fi
 done
 

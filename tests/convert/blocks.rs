@@ -1,4 +1,4 @@
-//! Objects of blocks: written as they are, and made of floats by a copy.
+//! Objects of blocks, written unchanged, and made from floats by a copy.
 
 use crate::common;
 
@@ -22,7 +22,7 @@ const QUANTIZED: [Logical; 9] = [
     Logical::Tq1_0,
     Logical::Tq2_0,
 ];
-/// Those that the text of zTensor 2 does not list.
+/// Block types that the text of zTensor 2 does not list.
 const ONLY_IN_1_2: [Logical; 5] =
     [Logical::Tq1_0, Logical::Tq2_0, Logical::Nvfp4, Logical::Q1_0, Logical::Q2_0];
 
@@ -34,7 +34,7 @@ fn to(blocks: Logical) -> Recode {
     Recode { blocks: Some(blocks), ..Recode::default() }
 }
 
-/// An object is made of such blocks, says so, and has a digest that is right.
+/// Checks that an object consists of these blocks, declares them, and has a correct digest.
 fn check_object(object: &Object<'_>, blocks: Logical, shape: &[u64]) {
     assert_eq!((object.format(), object.shape()), (Format::Blocks(blocks), shape), "{}", object.name());
     let number = |key| object.attributes().and_then(|all| all.get(key)).and_then(Value::as_u64);
@@ -47,7 +47,7 @@ fn check_object(object: &Object<'_>, blocks: Logical, shape: &[u64]) {
     data.verify_digest().unwrap();
 }
 
-/// Calls that are refused write nothing.
+/// Rejected calls write nothing.
 fn refused(version: Version, body: impl FnOnce(&mut Writer) -> Result<(), Error>) -> Error {
     let sink = common::MemorySink::default();
     let mut writer = Writer::to_sink(Box::new(sink.clone()), &options(version)).unwrap();
@@ -134,7 +134,7 @@ fn blocks_that_do_not_fit_their_object_are_refused() {
     }
     let error = refused(Version::V0_1, |w| q8(w, Dtype::U8, &[32], 34));
     assert_eq!(error.cause(), Cause::Unsupported);
-    // The type alone does not make the object one of blocks.
+    // The type alone does not make an object one of blocks.
     common::written(&WriterOptions::default(), |w| {
         w.begin(&ObjectSpec { name: "w", format: "acme.x/1", shape: &[32] }, Default::default()).unwrap();
         let logical = Some(LogicalSpec::Known(Logical::Q8_0));
@@ -145,7 +145,7 @@ fn blocks_that_do_not_fit_their_object_are_refused() {
     });
 }
 
-/// Numbers of a model, and the same as floats of each dtype.
+/// Numbers of a model, also as floats of each dtype.
 fn floats() -> (Vec<f32>, File) {
     let mut random = common::Random(40);
     let numbers: Vec<f32> = (0..6 * 512).map(|_| (random.below(4001) as f32 - 2000.0) / 1024.0).collect();
@@ -167,7 +167,7 @@ fn floats() -> (Vec<f32>, File) {
     (numbers, file)
 }
 
-/// Floats of 8 bits in one place, which each type reads in its own way.
+/// 8-bit floats in shared bytes, which each type decodes differently.
 #[test]
 fn floats_of_8_bits_are_converted_by_their_own_type() {
     let bytes: Vec<u8> = (0..512u32).map(|at| (at % 0x70) as u8 | ((at / 0x70) << 7) as u8).collect();
@@ -180,7 +180,7 @@ fn floats_of_8_bits_are_converted_by_their_own_type() {
     let canonical = WriterOptions { canonical: true, ..options(Version::V2) };
     let both = common::open(common::file_of(&canonical, &types.map(sample)));
     let offset = |name: &str| common::data(&both, name).offset();
-    assert_eq!(offset("e4m3"), offset("e5m2"), "they share their bytes");
+    assert_eq!(offset("e4m3"), offset("e5m2"), "both types share their bytes");
     for recode in
         [to(Logical::Q8_0), to(Logical::Tq2_0), Recode { floats: Some(Dtype::F32), ..Recode::default() }]
     {
@@ -200,7 +200,7 @@ fn floats_of_8_bits_are_converted_by_their_own_type() {
 }
 
 #[test]
-fn a_copy_quantizes_floats_and_nothing_else() {
+fn a_copy_quantizes_only_floats() {
     let (numbers, file) = floats();
     let largest = numbers.iter().fold(0f32, |most, x| most.max(x.abs()));
     for version in [Version::V1_1, Version::V1_2, Version::V2] {
@@ -222,7 +222,7 @@ fn a_copy_quantizes_floats_and_nothing_else() {
                 let data = new.component("data").unwrap();
                 let is_zstd = object.name().ends_with(".zstd");
                 assert_eq!(data.encoding() != Encoding::Raw, is_zstd, "{}", object.name());
-                // The blocks are those that the component gives, and near the numbers.
+                // The blocks are those that the component gives, and are near the numbers.
                 let mut expected = Vec::new();
                 let mut body = |piece: &[u8]| {
                     expected.extend_from_slice(piece);
@@ -284,7 +284,7 @@ fn encoding_digest_and_canonical_form_are_as_for_other_objects() {
 }
 
 #[test]
-fn what_cannot_be_quantized_is_refused_with_its_name_and_numbers() {
+fn tensors_that_cannot_be_quantized_are_rejected_with_name_and_numbers() {
     let (_, file) = floats();
     let object = file.find("f32").unwrap();
     for blocks in Logical::ALL.into_iter().filter(|logical| !QUANTIZED.contains(logical)) {
@@ -356,8 +356,8 @@ fn what_cannot_be_quantized_is_refused_with_its_name_and_numbers() {
     common::verify(&made).unwrap();
 }
 
-/// Quantized objects become dense floats, with the encoding and the kind of digest that they had. Tied ones share
-/// their bytes, and what is not of the quantization stays.
+/// A copy turns quantized objects into dense floats. They keep their encoding and kind of digest. Tied
+/// objects share their bytes. Other objects do not change.
 #[test]
 fn a_copy_to_floats_makes_quantized_objects_dense() {
     let (numbers, _) = floats();

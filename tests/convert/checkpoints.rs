@@ -1,5 +1,5 @@
-//! Weights that tools stored as several tensors, opened as one object each: the small models in
-//! tests/data/checkpoints, whose `want.json` has the SHA-256 of the float32 numbers of each weight.
+//! Weights that tools stored as several tensors, opened as one object each. The small models are in
+//! tests/data/checkpoints; their `want.json` has the SHA-256 of each weight's float32 numbers.
 
 use crate::common;
 
@@ -56,7 +56,7 @@ fn sha256(floats: &[f32]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Compares all weights of an open model with what they have to be.
+/// Compares all weights of an open model with the expected ones.
 fn check(file: &File, model: &str, wanted: Value<'_>) {
     let weights = wanted.get(model).unwrap();
     for (name, weight) in weights.pairs() {
@@ -70,7 +70,7 @@ fn check(file: &File, model: &str, wanted: Value<'_>) {
 }
 
 #[test]
-fn weights_of_every_scheme_have_the_right_bits_however_they_are_opened() {
+fn weights_of_every_scheme_have_the_right_bits_for_every_path() {
     let wanted = wanted();
     for model in models() {
         let name = name_of(&model);
@@ -94,7 +94,7 @@ fn without_the_option_nothing_is_combined() {
     }
 }
 
-/// Copies to .zt keep the tensors, and read to the same numbers, also without `config.json`.
+/// Copies to .zt keep the tensors and decode to the same numbers, also without `config.json`.
 #[test]
 fn a_copy_reads_to_the_same_numbers_and_knows_its_tensors() {
     let (wanted, folder) = (wanted(), Folder::new());
@@ -120,9 +120,9 @@ fn a_copy_reads_to_the_same_numbers_and_knows_its_tensors() {
     }
 }
 
-/// Any rows and any slices, by one thread and by three, as f32, bf16 and f16.
+/// Checks rows and slices, with one and three threads, as f32, bf16 and f16.
 #[test]
-fn rows_and_slices_are_parts_of_the_whole() {
+fn rows_and_slices_equal_parts_of_the_weight() {
     let mut random = Random(11);
     for model in models() {
         for mode in [Mode::Map, Mode::Read] {
@@ -179,7 +179,7 @@ fn rows_and_slices_are_parts_of_the_whole() {
     }
 }
 
-/// Reads a part in three types, and compares it with the same elements of the whole.
+/// Reads a part in three types, and compares it with the same elements of the complete weight.
 fn same(object: &Object<'_>, selected: &Selected<'_>, whole: &[f32], places: &[u64], threads: usize) {
     for to in [Dtype::F32, Dtype::Bf16, Dtype::F16] {
         let mut bytes = vec![0xA5; places.len() * to.size()];
@@ -201,7 +201,7 @@ fn same(object: &Object<'_>, selected: &Selected<'_>, whole: &[f32], places: &[u
     }
 }
 
-/// A safetensors file of some tensors of another.
+/// A safetensors file with some tensors of another file.
 fn without(file: &File, left_out: &str) -> Vec<u8> {
     let (mut header, mut data) = (String::from("{"), Vec::new());
     for object in file.objects().filter(|object| object.name() != left_out) {
@@ -227,7 +227,7 @@ fn without(file: &File, left_out: &str) -> Vec<u8> {
 /// What tensors named weight_shape say.
 const PACKED_SHAPE: [u64; 2] = [2, 16];
 
-/// A safetensors file of these tensors. Their bytes are all 1, but for shapes.
+/// A safetensors file with these tensors. All bytes are 1, except those of shapes.
 fn made_of(tensors: &[(&str, &str, &[u64], usize)]) -> Vec<u8> {
     let (mut header, mut end) = (String::from("{"), 0);
     for (name, dtype, shape, size) in tensors {
@@ -353,7 +353,7 @@ fn nothing_is_guessed() {
 }
 
 #[test]
-fn what_only_looks_like_a_weight_is_left_or_refused() {
+fn tensors_that_only_look_like_a_weight_stay_or_are_rejected() {
     let folder = Folder::new();
     let opened = |config: &str, tensors: &[(&str, &str, &[u64], usize)]| {
         std::fs::write(folder.path("config.json"), config).unwrap();
@@ -363,9 +363,12 @@ fn what_only_looks_like_a_weight_is_left_or_refused() {
     let fp8 = r#"{"quantization_config":{"quant_method":"fp8","weight_block_size":[128,128]}}"#;
     let file = opened(fp8, &[("ls1.scale", "BF16", &[4], 8), ("norm.weight", "BF16", &[4], 8)]);
     assert_eq!(file.object_count(), 2);
-    assert!(file.objects().all(|object| object.scheme().is_none()), "a parameter that is named scale");
+    assert!(
+        file.objects().all(|object| object.scheme().is_none()),
+        "a parameter with the name scale is not combined"
+    );
 
-    // Scales of columns, of which there are as many as rows.
+    // Scales of columns. Their number is equal to the number of rows.
     let tools = r#"{"quantization_config":{"quant_method":"compressed-tensors"}}"#;
     for (shape, is_right) in [([4, 1], true), ([1, 4], false), ([2, 2], false)] {
         let file = opened(tools, &[("x.weight", "I8", &[4, 4], 16), ("x.weight_scale", "F32", &shape, 16)]);
@@ -376,7 +379,7 @@ fn what_only_looks_like_a_weight_is_left_or_refused() {
         assert!(is_right || read.is_err_and(|e| named(&e)));
     }
 
-    // Two tools' tensors of one weight: the first makes it.
+    // Tensors of two tools for one weight: the first tool's are used.
     let gptq = r#"{"quantization_config":{"quant_method":"gptq","bits":4,"group_size":8}}"#;
     let file = opened(
         gptq,
@@ -390,7 +393,7 @@ fn what_only_looks_like_a_weight_is_left_or_refused() {
     );
     assert_eq!(file.objects().filter(|object| object.name() == "a.weight").count(), 1);
 
-    // The configuration of the text model of a larger one.
+    // The configuration of a text model inside a larger one.
     let nested = r#"{"text_config":{"quantization_config":{"quant_method":"gptq","bits":4,"group_size":8}}}"#;
     let parts: [(&str, &str, &[u64], usize); 3] = [
         ("a.qweight", "I32", &[1, 8], 32),
@@ -407,16 +410,16 @@ fn what_only_looks_like_a_weight_is_left_or_refused() {
     writer.finish().unwrap();
     let copy = File::open(&copy, &OpenOptions::default()).unwrap();
     let object = copy.required("a.weight").unwrap();
-    assert!(object.attributes().unwrap().get("unreadable").is_none(), "a later version may read it");
+    assert!(object.attributes().unwrap().get("unreadable").is_none(), "a later version can read it");
     let tensors = object.stored_tensors(b"b.weight").unwrap().unwrap();
-    assert!(tensors.iter().any(|tensor| tensor.name == b"b.qweight"), "named as it is asked for");
+    assert!(tensors.iter().any(|tensor| tensor.name == b"b.qweight"), "the name in the list of tensors");
     assert!(object.stored_tensors(b"b").is_err());
 }
 
-/// A model lacks one tensor after the other: the weight that it belongs to is refused, or was read without it;
-/// other weights stay as they are.
+/// Removes each tensor of a model in turn. The weight of a removed tensor is rejected, or readable without
+/// it. Other weights do not change.
 #[test]
-fn a_missing_tensor_is_named_and_spoils_one_weight_alone() {
+fn a_missing_tensor_is_named_and_affects_only_its_weight() {
     let (wanted, folder) = (wanted(), Folder::new());
     let mut refused = 0;
     for model in models() {
@@ -442,7 +445,7 @@ fn a_missing_tensor_is_named_and_spoils_one_weight_alone() {
                     }
                     None => assert!(is_of_weight || name == object.name(), "{model:?} {name}"),
                     Some(Ok(found)) => {
-                        // Symmetric weights have no zeros, and an order of the groups need not be stated.
+                        // Symmetric weights do not have zeros, and the order of groups is optional.
                         let may_lack = ["g_idx", "zero_point", "biases"];
                         let is_optional = may_lack.iter().any(|part| object.name().contains(part));
                         assert!(
@@ -459,7 +462,8 @@ fn a_missing_tensor_is_named_and_spoils_one_weight_alone() {
     assert!(refused > 50, "{refused}");
 }
 
-/// Bytes of headers, settings and configurations change: nothing panics, and what is read fits its shape.
+/// Changes bytes of headers, settings and configurations. The library must not panic, and the bytes it reads
+/// must fit the shape.
 #[test]
 fn no_byte_of_a_header_or_a_configuration_does_harm() {
     let (mut random, folder) = (Random(12), Folder::new());

@@ -1,4 +1,4 @@
-//! Elements read as another type: every pair of types, over values that lie at the edges of each.
+//! Reads elements as another type: every pair of types, with values at the limits of each.
 
 use crate::common;
 
@@ -17,7 +17,7 @@ enum Number {
     Float(f64),
 }
 
-/// Values that are near a limit, a tie or a special case of some type.
+/// Values near a limit, a tie or a special case of a type.
 fn floats() -> Vec<f64> {
     let mut all = vec![0.0, 0.5, 1.0, 1.5, 2.5, 1.0 / 3.0, 127.5, 128.0, 255.5, 256.0, 257.0, 448.0, 2049.0];
     all.extend([
@@ -45,7 +45,7 @@ fn floats() -> Vec<f64> {
         f64::INFINITY,
         f64::NAN,
     ]);
-    // Halfway between two f16, two bf16, two f32; and a hair to each side.
+    // Halfway between two f16, bf16 or f32, and slightly above and below.
     for tie in [1.0 + 2f64.powi(-11), 1.0 + 3.0 * 2f64.powi(-11), 1.0 + 2f64.powi(-8), 1.0 + 2f64.powi(-24)] {
         all.extend([tie, f64::from_bits(tie.to_bits() - 1), f64::from_bits(tie.to_bits() + 1)]);
     }
@@ -60,7 +60,7 @@ fn integers() -> Vec<i128> {
     all.iter().flat_map(|v| [*v, -*v]).collect()
 }
 
-/// The bytes of source elements, whatever of the above the type can hold; all codes of 8-bit types.
+/// The bytes of source elements: the values above that the type can hold; for 8-bit types all codes.
 fn source(dtype: Dtype) -> Vec<u8> {
     macro_rules! fitting {
         ($integer:ty) => {
@@ -140,7 +140,8 @@ fn decoded(dtype: Dtype, logical: Option<Logical>, bytes: &[u8]) -> Vec<Number> 
     bytes.chunks_exact(dtype.size()).map(element).collect()
 }
 
-/// An integer of at most 65 bits rounded to so many significant bits, ties to even: then exact as f64.
+/// An integer of at most 65 bits rounded to `bits` significant bits, ties to even. The result is exact in
+/// f64.
 fn round_integer(value: i128, bits: u32) -> f64 {
     let magnitude = value.unsigned_abs();
     let drop = (128 - magnitude.leading_zeros()).saturating_sub(bits);
@@ -154,18 +155,18 @@ fn round_integer(value: i128, bits: u32) -> f64 {
     }
 }
 
-/// A float rounded to `bits` significant bits and the exponents of a type, ties to even.
+/// A float rounded to `bits` significant bits and the exponent range of a type, ties to even.
 fn round_float(value: f64, bits: i32, least_exponent: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }
     let exponent = (((value.to_bits() >> 52) & 0x7ff) as i32 - 1023).max(least_exponent);
-    // In two steps, as 2^1074 itself is no f64.
+    // In two steps, because 2^1074 is not an f64.
     let (a, b) = ((bits - 1 - exponent) / 2, (bits - 1 - exponent) - (bits - 1 - exponent) / 2);
     (value * 2f64.powi(a) * 2f64.powi(b)).round_ties_even() * 2f64.powi(-a) * 2f64.powi(-b)
 }
 
-/// What the rules say that a value becomes.
+/// The result of a conversion by the documented rules.
 fn converted(value: Number, to: Dtype) -> Number {
     let float = |bits: u32, least_exponent: i32, largest: f64| {
         let rounded = match value {
@@ -201,7 +202,7 @@ fn converted(value: Number, to: Dtype) -> Number {
     }
 }
 
-/// Whether a number is finite and becomes infinite, or has no value in an integer type.
+/// Whether a finite number becomes infinite, or has no value in an integer type.
 fn is_lost(value: Number, to: Dtype) -> bool {
     match (value, converted(value, to)) {
         _ if to == Dtype::Bool => false,
@@ -268,7 +269,7 @@ fn every_type_is_read_as_every_other_by_the_documented_rules() {
                     }
                     (read, lost) => panic!("{}: {lost} lost numbers: {read:?}", sample.name),
                 }
-                assert_eq!(bytes.pop(), Some(0xaa), "a byte behind the elements was written");
+                assert_eq!(bytes.pop(), Some(0xaa), "a byte after the elements was written");
                 assert_eq!(object.size_as(to).ok(), Some(bytes.len() as u64));
                 if to == *from && logical.is_none() {
                     assert_eq!(bytes, sample.parts[0].bytes, "{to:?} as itself, bit by bit");
@@ -287,7 +288,7 @@ fn every_type_is_read_as_every_other_by_the_documented_rules() {
                 let before = bytes.clone();
                 let short = object.read_as(to, &mut bytes);
                 assert_eq!(short.map_err(|e| e.cause()), Err(Cause::BufferSize));
-                assert_eq!(bytes, before, "memory that is too small was written to");
+                assert_eq!(bytes, before, "a buffer that is too small was written to");
             }
         }
     }
@@ -305,7 +306,7 @@ fn elements_of_an_unknown_type_are_not_converted() {
     });
     let file = common::open(bytes);
     let component = common::data(&file, "o");
-    assert_eq!(common::read(&component), [1, 2, 3], "its bytes can be had");
+    assert_eq!(common::read(&component), [1, 2, 3], "its bytes can be read");
     let object = file.find("o").unwrap();
     for refused in [object.read_as(Dtype::F32, &mut [0; 64]).map(drop), object.size_as(Dtype::F32).map(drop)]
     {

@@ -1,5 +1,5 @@
-//! Objects copied from one file to another: stored bytes and digests as they are where that can be, the same
-//! values where a component has to be written anew.
+//! Copies objects from one file to another. If possible, stored bytes and digests are unchanged. Otherwise
+//! the rewritten component has the same values.
 
 use crate::common;
 
@@ -13,8 +13,8 @@ use ztensor::reader::{Component, File, Object};
 use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Recode, Writer, WriterOptions};
 
 fn options(version: Version) -> WriterOptions {
-    // Other than what the sources have: a copy keeps its encoding and digest. Without a digest it gets the
-    // writer's.
+    // These differ from the sources: a copy keeps its encoding and digest. A component without a digest gets
+    // the writer's.
     let digest = Some(Algorithm::Sha256);
     WriterOptions { version, encoding: Encoding::Zstd, digest, alignment: 128, ..WriterOptions::default() }
 }
@@ -47,11 +47,11 @@ fn widened(component: &Component<'_>) -> Vec<i128> {
         Dtype::I32 => read!(i32),
         Dtype::I16 => read!(i16),
         Dtype::I8 => read!(i8),
-        other => panic!("{other:?} is no integer"),
+        other => panic!("{other:?} is not an integer"),
     }
 }
 
-/// What was found among the sources, so that no special case goes untested.
+/// Counts special cases in the sources, to check that each was tested.
 #[derive(Debug, Default)]
 struct Seen {
     kept: usize,
@@ -97,7 +97,7 @@ fn check_copied(from: &Component<'_>, to: &Component<'_>, source: &[u8], copy: &
     }
     if from.encoding() == Encoding::Zstd {
         seen.undeclared += usize::from(!from.entry().is_size_declared());
-        assert!(to.entry().is_size_declared(), "{at}: 1.2 demands an uncompressed_length");
+        assert!(to.entry().is_size_declared(), "{at}: 1.2 requires uncompressed_length");
     }
     assert_eq!(to.size().ok(), from.size().ok(), "{at}");
 }
@@ -144,7 +144,7 @@ fn every_object_of_every_valid_file_is_copied_into_a_1_2_file() {
     );
 }
 
-/// The copy of all that can be copied; the others have to be refused, and are named.
+/// Copies all objects that can be copied. Each other object must be rejected with its name in the message.
 fn copy_what_can_be(from: &File, version: Version) -> (Vec<u8>, Vec<String>) {
     let mut refused = Vec::new();
     let copied = common::written(&options(version), |w| {
@@ -153,7 +153,7 @@ fn copy_what_can_be(from: &File, version: Version) -> (Vec<u8>, Vec<String>) {
                 assert_eq!(e.cause(), Cause::Unsupported, "{e}");
                 assert!(
                     e.message().contains(&format!("{:?}", object.name())),
-                    "the message names no object: {e}"
+                    "the message does not name an object: {e}"
                 );
                 refused.push(object.name().to_owned());
             }
@@ -163,7 +163,7 @@ fn copy_what_can_be(from: &File, version: Version) -> (Vec<u8>, Vec<String>) {
 }
 
 #[test]
-fn a_copy_into_an_older_version_refuses_what_that_cannot_say_and_nothing_else() {
+fn a_copy_rejects_exactly_what_an_older_version_cannot_represent() {
     for source in VERSIONS {
         for encoding in common::encodings() {
             let mut samples: Vec<Sample> =
@@ -198,11 +198,11 @@ fn a_copy_into_an_older_version_refuses_what_that_cannot_say_and_nothing_else() 
                     }
                 }
                 common::verify(&to).unwrap();
-                // Nothing of what was refused is in the file.
+                // Rejected objects leave nothing in the file.
                 let only = common::written(&options(version), |w| {
                     sayable.iter().for_each(|s| w.copy(from.find(&s.name).unwrap(), &s.name).unwrap());
                 });
-                assert!(only == copied, "{source:?} to {version:?}: a refused copy left something");
+                assert!(only == copied, "{source:?} to {version:?}: a rejected copy left bytes");
             }
         }
     }
@@ -302,7 +302,7 @@ fn a_copy_may_be_given_another_encoding_and_digest() {
                 let copied = common::written(&options(Version::V1_2), |w| {
                     from.objects().for_each(|o| w.copy_as(o, o.name(), &recode).unwrap());
                 });
-                // It is as if it had been written so in the first place.
+                // The result equals a file that was written with these options.
                 let wanted =
                     WriterOptions { encoding, digest, usual_digest: false, ..options(Version::V1_2) };
                 assert!(
@@ -321,7 +321,7 @@ fn a_copy_may_be_given_another_encoding_and_digest() {
     }
 }
 
-/// A 0.1 file of one tensor.
+/// A 0.1 file with one tensor.
 fn old_file(dtype: &str, layout: &str) -> Vec<u8> {
     let mut bytes = b"ZTEN0001".to_vec();
     bytes.resize(64, 0);
@@ -349,7 +349,7 @@ fn a_name_that_was_unknown_does_not_become_known_by_a_copy() {
 }
 
 #[test]
-fn an_unknown_dtype_with_a_known_type_is_not_written_where_one_name_says_both() {
+fn an_unknown_dtype_with_a_known_type_is_not_written_if_one_name_stands_for_both() {
     let mut sample = Sample::dense("a", Dtype::U8, &[4], vec![1, 2, 3, 4]);
     sample.parts[0].logical = Some(Logical::F8E5m2);
     let mut bytes = common::file_of(&WriterOptions::default(), &[sample]);
@@ -365,8 +365,8 @@ fn an_unknown_dtype_with_a_known_type_is_not_written_where_one_name_says_both() 
     }
 }
 
-/// One byte for each nibble: the spec knows no such type, so that what the name means elsewhere demands
-/// nothing.
+/// One byte for each nibble. The spec does not have this type, so the rules of a type with that name
+/// elsewhere do not apply.
 #[test]
 fn types_that_the_spec_does_not_know_are_copied() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/v1.2/py-1.2.3-unknown-type.zt");

@@ -1,5 +1,5 @@
-//! Objects of other containers copied into a `.zt` file: the same bytes, and what the registry of formats
-//! demands.
+//! Copies objects of other containers to a `.zt` file: the bytes are the same, and the objects follow the
+//! registry of formats.
 
 use crate::common;
 
@@ -11,7 +11,7 @@ use ztensor::model::value::Value;
 use ztensor::reader::{File, Object, OpenOptions};
 use ztensor::writer::{Algorithm, Recode, Writer, WriterOptions};
 
-/// All files of other containers that open.
+/// All files of other containers that can be opened.
 fn valid() -> Vec<File> {
     let entries = std::fs::read_dir(common::repository("tests/data/foreign/valid")).unwrap();
     let paths = entries.map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e != "json"));
@@ -32,7 +32,7 @@ fn elements(object: &Object<'_>) -> Vec<u8> {
     bytes.iter().map(|b| if is_bool { u8::from(*b != 0) } else { *b }).collect()
 }
 
-/// Why an object cannot be in a `.zt` file, if it cannot.
+/// The reason why an object cannot be in a `.zt` file, or None.
 fn refusal(object: &Object<'_>) -> Option<&'static str> {
     let data = object.component("data").unwrap();
     let is_of_blocks = matches!(object.format(), Format::Blocks(_));
@@ -42,13 +42,13 @@ fn refusal(object: &Object<'_>) -> Option<&'static str> {
             Some("it is unknown which of their bytes to swap")
         }
         () if std::str::from_utf8(object.name_bytes()).is_err() => Some("is not UTF-8"),
-        () if object.name_bytes().len() > 65536 => Some(""), // its name leaves no room in the message
+        () if object.name_bytes().len() > 65536 => Some(""), // the name fills the message
         () => None,
     }
 }
 
 #[test]
-fn every_object_is_the_same_in_a_zt_file_however_it_is_encoded() {
+fn every_object_is_the_same_in_a_zt_file_in_every_encoding() {
     let recodes = [
         Recode::default(),
         Recode { encoding: Some(Encoding::Zstd), digest: Some(Some(Algorithm::Crc32c)), ..Recode::default() },
@@ -103,7 +103,7 @@ fn a_tensor_of_an_unknown_type_is_refused() {
 }
 
 #[test]
-fn floats_become_another_dtype_also_quantized_ones_and_nothing_else_does() {
+fn only_floats_are_converted_including_quantized_ones() {
     let file = valid_file("amber-all-dtypes-rust.safetensors");
     let recode = Recode { floats: Some(Dtype::F32), lossy: true, ..Recode::default() };
     let bytes = common::written(&WriterOptions::default(), |w| {
@@ -133,14 +133,14 @@ fn floats_become_another_dtype_also_quantized_ones_and_nothing_else_does() {
     assert!(converted >= 3, "{converted}");
 }
 
-/// The attributes of a file that was made from another, as JSON.
+/// The attributes of a copied file, as JSON.
 fn copied_attributes(file: &File) -> String {
     let bytes = common::written(&WriterOptions::default(), |w: &mut Writer| w.copy_attributes(file).unwrap());
     json::write(common::open(bytes).attributes().unwrap_or(Value::EMPTY_MAP)).unwrap()
 }
 
 #[test]
-fn a_copy_notes_what_attributes_do_not_say() {
+fn a_copy_records_what_attributes_cannot_represent() {
     let attributes = copied_attributes(&valid_file("amber-kv-all-be3.gguf"));
     for part in ["\"byte_order\":\"big\"", "\"version\":3", "\"u8[]\"", "\"i16\"", "\"string[]\"", "\"f64\""]
     {
@@ -155,7 +155,7 @@ fn a_copy_notes_what_attributes_do_not_say() {
     assert!(copied_attributes(&valid_file("amber-tensors-unordered.gguf")).contains("\"offsets\":["));
     assert!(copied_attributes(&valid_file("amber-padding-not-zero.gguf")).contains("\"padding\":[["));
     assert!(copied_attributes(&valid_file("amber-trailing-bytes.gguf")).contains("\"size\":133"));
-    // What a released writer made says it all by itself.
+    // Files of a released writer already contain it all.
     for name in ["amber-all-dtypes-python.safetensors", "amber-torch-save.safetensors"] {
         assert!(!copied_attributes(&valid_file(name)).contains(File::ORIGIN), "{name}");
     }
@@ -204,7 +204,7 @@ fn a_model_of_parts_in_several_containers_is_copied_as_one() {
             assert_eq!((new.name(), new.shape()), (old.name(), old.shape()));
             assert_eq!((new.format_name(), elements(&new)), (old.format_name(), elements(&old)));
         }
-        // The keys, and their types, are those of the first part, and no place in it is noted.
+        // The keys and their types are those of the first part. Their positions in it are not recorded.
         let origin = made.attributes().unwrap().get(File::ORIGIN).unwrap();
         let keys: Vec<_> = origin.pairs().map(|(key, _)| key.as_text().unwrap()).collect();
         assert_eq!(keys, ["container", "version", "keys"]);

@@ -1,5 +1,5 @@
-//! What a copy refuses it refuses before a byte is written; what it takes is as valid when the file is
-//! finished as it was in its source.
+//! A copy rejects objects before it writes a byte. Copied objects are as valid in the finished file as in the
+//! source.
 
 use crate::common;
 
@@ -20,7 +20,7 @@ fn sample_file(path: &str) -> File {
     common::open(std::fs::read(common::repository("tests/data").join(path)).unwrap())
 }
 
-/// Opens strictly and verifies all.
+/// Opens in strict mode and verifies everything.
 fn verify(bytes: Vec<u8>) -> File {
     let strict = OpenOptions { strict: true, ..OpenOptions::default() };
     let file = File::open_memory(common::Aligned::of(&bytes), &strict).unwrap();
@@ -29,7 +29,7 @@ fn verify(bytes: Vec<u8>) -> File {
     file
 }
 
-/// A csr object whose indices are of that dtype.
+/// A csr object with indices of that dtype.
 fn csr(dtype: Dtype) -> Sample {
     let mut sample = common::every_format(Dtype::F32, None).remove(1);
     for part in &mut sample.parts[1..] {
@@ -47,7 +47,7 @@ fn csr(dtype: Dtype) -> Sample {
 }
 
 #[test]
-fn narrow_indices_in_an_append_become_u64_whatever_version_the_file_ends_with() {
+fn narrow_indices_in_an_append_become_u64_for_every_final_version() {
     let narrow = sample_file("valid-odd/csr-1.1-u8-indices.zt");
     let object = narrow.objects().next().unwrap();
     let folder = Folder::new();
@@ -160,7 +160,7 @@ fn half_a_complex_number_is_refused() {
 }
 
 #[test]
-fn an_object_that_cannot_be_copied_leaves_the_writer_as_it_was() {
+fn an_object_that_cannot_be_copied_does_not_change_the_writer() {
     for (path, rule) in [
         ("copy/damaged-component.zt", None),
         ("copy/unsupported-component.zt", None),
@@ -201,7 +201,7 @@ fn an_object_that_cannot_be_copied_leaves_the_writer_as_it_was() {
             for recode in [None, Some(anew)] {
                 let to = common::open(with(recode, &mut refused));
                 assert_eq!(common::read(&common::data(&to, "last")), [1, 2, 3]);
-                // What was taken reads as it did, or as little.
+                // Copied objects have the same numbers as in the source, or the same error.
                 for (old, new) in from.objects().filter_map(|o| Some((o, to.find(o.name())?))) {
                     for (old, new) in old.components().filter_map(|c| Some((c, new.component(c.role())?))) {
                         let all = |c: &ztensor::reader::Component<'_>| {
@@ -239,12 +239,12 @@ fn a_digest_that_does_not_agree_is_not_replaced_by_one_that_does() {
     common::written(&WriterOptions::default(), |w| {
         let recode = Recode { encoding: Some(Encoding::Zstd), ..Recode::default() };
         assert_eq!(w.copy_as(object, "d", &recode).unwrap_err().cause(), Cause::DigestMismatch);
-        assert_eq!(w.copy(object, "as it is").unwrap_err().cause(), Cause::DigestMismatch);
+        assert_eq!(w.copy(object, "unchanged").unwrap_err().cause(), Cause::DigestMismatch);
     });
     let allow = WriterOptions { allow_damaged: true, ..WriterOptions::default() };
-    let copied = common::written(&allow, |w| w.copy(object, "as it is").unwrap());
+    let copied = common::written(&allow, |w| w.copy(object, "unchanged").unwrap());
     let copied = common::open(copied);
-    let kept = copied.required("as it is").unwrap().component("data").unwrap();
+    let kept = copied.required("unchanged").unwrap().component("data").unwrap();
     assert_eq!(kept.digest(), object.component("data").unwrap().digest());
     assert_eq!(kept.verify_digest().unwrap_err().cause(), Cause::DigestMismatch);
 }
@@ -264,7 +264,7 @@ fn a_type_equal_to_its_dtype_is_left_out_before_1_2() {
 }
 
 #[test]
-fn a_strict_reader_checks_bools_however_they_are_read() {
+fn a_strict_reader_checks_bools_in_every_read() {
     let bytes = std::fs::read(common::repository("tests/data/copy/odd-bool.zt")).unwrap();
     let strict = OpenOptions { strict: true, ..OpenOptions::default() };
     let file = File::open_memory(common::Aligned::of(&bytes), &strict).unwrap();
@@ -273,7 +273,7 @@ fn a_strict_reader_checks_bools_however_they_are_read() {
     let mut place = [0; 64];
     let slab = ztensor::reader::Hyperslab { start: &[2], count: &[1], step: None };
     for (route, outcome) in [
-        ("lend", data.borrow().map(drop)),
+        ("borrow", data.borrow().map(drop)),
         ("read", data.read(&mut place)),
         ("read_range", data.read_range(2, &mut place[..1])),
         ("read_as", object.read_as(Dtype::F32, &mut place).map(drop)),
@@ -288,7 +288,7 @@ fn a_strict_reader_checks_bools_however_they_are_read() {
 }
 
 #[test]
-fn an_append_keeps_attributes_whose_keys_are_no_texts() {
+fn an_append_keeps_attributes_with_keys_that_are_not_text() {
     let folder = Folder::new();
     let path = folder.path("target.zt");
     let pairs = |numbers: &[u64]| {
@@ -307,7 +307,7 @@ fn an_append_keeps_attributes_whose_keys_are_no_texts() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_to_nothing_leads_to_the_new_file_and_stays_a_link() {
+fn a_dangling_link_stays_and_leads_to_the_new_file() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("there")).unwrap();
     let link = folder.path("link.zt");

@@ -1,4 +1,4 @@
-//! Components that have the same bytes in the file that they are copied from have them in the copy, too.
+//! Components that share bytes in the source also share bytes in the copy.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use ztensor::writer::{Algorithm, Recode, Writer, WriterOptions};
 
 const SIZE: usize = 3 * PAGE;
 
-/// A file of `one` and `tied`, which are the same bytes, and `other`, which are equal ones elsewhere.
+/// A file with `one` and `tied`, which share bytes, and `other`, which has equal bytes elsewhere.
 fn tied(seed: u8) -> Vec<u8> {
     let bytes: Vec<u8> = (0..SIZE).map(|at| (at % 251) as u8 ^ seed).collect();
     let tensor = |name, offset| Tensor { name, shard: None, offset, bytes: &bytes };
@@ -30,14 +30,14 @@ fn tied_weights_are_stored_once_by_every_kind_of_copy() {
         for encoding in [None, Some(Encoding::Raw), Some(Encoding::Zstd)] {
             for digest in [None, Some(None), Some(Some(Algorithm::Sha256))] {
                 if version == Version::V0_1 && digest == Some(Some(Algorithm::Sha256)) {
-                    continue; // which it has not
+                    continue; // this version does not have it
                 }
                 let recode = Recode { encoding, digest, ..Recode::default() };
                 let made = copied(version, |writer| {
                     for object in source.objects() {
                         writer.copy_as(object, object.name(), &recode).unwrap();
                     }
-                    // Written in another way they are other bytes.
+                    // Components that are written differently do not share bytes.
                     let zstd = Recode { encoding: Some(Encoding::Zstd), digest: Some(None), ..recode };
                     let raw = Recode { encoding: Some(Encoding::Raw), ..zstd };
                     for (name, recode) in [("raw", raw), ("zstd", zstd)] {
@@ -65,14 +65,14 @@ fn the_same_place_of_another_file_is_not_the_same_bytes() {
     for recode in [Recode::default(), Recode { encoding: Some(Encoding::Zstd), ..Recode::default() }] {
         let made = copied(Version::V2, |writer| {
             for seed in 1..20 {
-                let source = common::open(tied(seed)); // one after the other, perhaps in the same memory
+                let source = common::open(tied(seed)); // one after the other, possibly in the same memory
                 writer.copy_as(source.find("one").unwrap(), &format!("{seed}"), &recode).unwrap();
             }
         });
         for seed in 1..20 {
             assert_eq!(read(&data(&made, &format!("{seed}")))[0], seed);
         }
-        // Nor is that of another part of a model.
+        // The same position in another part of a model is not the same bytes either.
         std::fs::write(&paths[0], tied(7)).unwrap();
         let bytes = [9; SIZE];
         let other = Tensor { name: "far", shard: None, offset: PAGE, bytes: &bytes };

@@ -1,5 +1,5 @@
-//! Objects of zTensor 2 copied into a file of 1.2: the same values, no name that only 2 knows, and digests
-//! that agree.
+//! Copies objects of zTensor 2 to a file of 1.2: the values are the same, names that only 2 has are gone, and
+//! digests are correct.
 
 use crate::common;
 
@@ -11,12 +11,12 @@ use ztensor::model::manifest::{Encoding, Version};
 use ztensor::reader::{File, OpenOptions};
 use ztensor::writer::{Recode, WriterOptions};
 
-/// Whether a file verifies, but for what this version does not read.
+/// Whether a file verifies, ignoring what this version cannot read.
 fn is_sound(file: &File) -> bool {
     common::verify(file).map_or_else(|error| error.cause() == Cause::Unsupported, |_| true)
 }
 
-/// All files of zTensor 2 that open and are sound.
+/// All files of zTensor 2 that open and verify.
 fn valid() -> Vec<(PathBuf, File)> {
     let folders = ["tests/data/v2/real", "tests/data/v2/cases"].map(common::repository);
     let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
@@ -61,7 +61,7 @@ fn every_object_has_the_same_values_in_a_file_of_1_2() {
                     replaced += 1;
                 }
                 if ["indices", "indptr", "coords"].contains(&from.role()) {
-                    assert_eq!(to.dtype(), Some(Dtype::U64), "{path:?} {name}"); // as 1.2 has them
+                    assert_eq!(to.dtype(), Some(Dtype::U64), "{path:?} {name}"); // like in 1.2
                     continue;
                 }
                 assert_eq!(to.dtype(), from.dtype(), "{path:?} {name}");
@@ -101,13 +101,13 @@ fn an_encoding_that_2_does_not_know_does_not_become_one_that_1_2_knows() {
 
 #[test]
 fn a_type_that_2_does_not_know_does_not_become_one_that_1_2_knows() {
-    // Of these zTensor 2 knows no type: names of dtypes, and types of other containers with one byte an
+    // Names that are not types of zTensor 2: names of dtypes, and types of other containers with one byte per
     // element.
     let known = ["u8", "i8", "f32", "bool", "f6_e2m3"].map(|name| (name, name != "bool"));
     for (name, refused) in known.into_iter().chain([("vendor", false), ("I8", false)]) {
         let part = Part::new("data", "u8", *b"\0\x01\x01\0\0\x01\0\x01").of_type(name);
         let made = common::open(file(&[Object::new("t", "dense", &[8], vec![part])]));
-        // zTensor 2 has no elements of an unknown type.
+        // zTensor 2 does not have elements of an unknown type.
         let unknown =
             (name != "bool").then(|| format!("object \"t\": spec 2 cannot represent the type {name:?}"));
         for (version, refused) in [(Version::V1_2, refused), (Version::V2, unknown.is_some())] {

@@ -1,5 +1,5 @@
-//! Damaged bytes are never copied under a new, valid digest: every file with a checksum, bits flipped in its
-//! data, every way of copying.
+//! Damaged bytes are never copied under a new, valid digest. Tests every file with a checksum, with flipped
+//! bits in its data, and every kind of copy.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use ztensor::model::manifest::{Encoding, Version};
 use ztensor::reader::{Component, File, OpenOptions, VerifyOptions, VerifyReport};
 use ztensor::writer::{Algorithm, Recode, Writer, WriterOptions};
 
-/// The files of the corpus that have checksums, and those that are made here.
+/// Files of the corpus that have checksums, and files that this test makes.
 fn sources() -> Vec<(String, Vec<u8>)> {
     let mut paths: Vec<_> = VALID.iter().flat_map(|folder| common::corpus(folder)).collect();
     for folder in ["tests/data/foreign/valid", "tests/data/v2/cases"] {
@@ -38,8 +38,7 @@ fn open(bytes: &[u8]) -> Option<File> {
     File::open_memory(common::Aligned::of(bytes), &OpenOptions::default()).ok()
 }
 
-/// Whether a component does not agree with a checksum, by verification, which shares no code with what is
-/// tested but the sums.
+/// Whether verification finds a wrong checksum. It shares only the checksum functions with the tested code.
 fn is_damaged(file: &File, object: usize, component: &Component<'_>) -> bool {
     let options = VerifyOptions::default();
     let report = &mut VerifyReport::default();
@@ -48,14 +47,14 @@ fn is_damaged(file: &File, object: usize, component: &Component<'_>) -> bool {
     found.is_err_and(|e| is_of_bytes(&e))
 }
 
-/// Whether a failure says that bytes are other than those that were written.
+/// Whether an error reports that bytes differ from those that were written.
 fn is_of_bytes(error: &Error) -> bool {
     let of_codec =
         [Rule::ZipChecksum, Rule::ZstdCorrupt, Rule::EncodingCorrupt, Rule::Zt2Digest, Rule::Zt2Encoding];
     error.cause() == Cause::DigestMismatch || error.rule().is_some_and(|rule| of_codec.contains(&rule))
 }
 
-/// All ways in which an object is copied.
+/// All ways to copy an object.
 fn recodes() -> Vec<Recode> {
     let usual = Recode::default();
     vec![
@@ -68,7 +67,7 @@ fn recodes() -> Vec<Recode> {
     ]
 }
 
-/// Copies each object by itself with the writer's own rule for damage. Returns what became of each, and the
+/// Copies each object separately, with the writer's setting for damage. Returns the result of each, and the
 /// file.
 fn copy_all(file: &File, options: &WriterOptions, recode: &Recode) -> (Vec<Result<()>>, File) {
     let mut outcomes = Vec::new();
@@ -81,7 +80,8 @@ fn copy_all(file: &File, options: &WriterOptions, recode: &Recode) -> (Vec<Resul
     (outcomes, common::open(bytes))
 }
 
-/// Copies a file in every way; how many copies of damaged objects were refused, and how many went on.
+/// Copies a file in every way. Returns how many copies of damaged objects were rejected, and how many were
+/// made.
 fn check(name: &str, file: &File) -> (usize, usize) {
     let (mut refused, mut went_on) = (0, 0);
     let damaged: Vec<Vec<_>> = file
@@ -150,7 +150,7 @@ fn a_flipped_bit_is_never_copied_under_a_new_digest() {
     assert!(files > 200 && refused > 2000 && went_on > 500, "{files} {refused} {went_on}");
 }
 
-/// The components have no digests, but the root's table of shards has one of each shard.
+/// The components do not have digests, but the root's table of shards has a digest of each shard.
 #[test]
 fn a_damaged_shard_is_neither_copied_nor_called_good() {
     let folder = common::Folder::new();
@@ -187,7 +187,7 @@ fn a_view_of_a_damaged_storage_is_damaged_wherever_the_bit_is() {
     let bytes = std::fs::read(path).unwrap();
     let file = open(&bytes).unwrap();
     let view = file.objects().flat_map(|o| o.components()).find(|c| c.stored_size() > 0).unwrap();
-    // The byte before the view is of the same storage, or of its record's header.
+    // The byte before the view belongs to the same storage, or to its record's header.
     let (offset, end) = (view.offset(), view.offset() + view.stored_size());
     let name = file.objects().find(|o| o.component("data").unwrap().offset() == offset).unwrap().name();
     let mut found = 0;

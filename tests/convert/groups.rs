@@ -1,6 +1,5 @@
-//! Numbers of objects that are made of codes with scales: `zt.quant_group/1` and `zt.mx/1` of zTensor 2. Each
-//! is compared with numbers that were worked out by hand, or with a slow formula that goes by the indices of
-//! each element.
+//! Numbers of objects with codes and scales: `zt.quant_group/1` and `zt.mx/1` of zTensor 2. Each test
+//! compares with numbers that were computed by hand, or with a slow formula for the indices of each element.
 
 use crate::{common, layouts};
 
@@ -55,7 +54,7 @@ impl Quantized {
     }
 }
 
-/// Codes as words.
+/// Packs codes into words.
 fn pack(codes: &[u64], bits: u64, word: &str, is_msb_first: bool) -> Vec<u8> {
     let per = (width(word) * 8 / bits) as usize;
     let words = codes.chunks(per).map(|codes| {
@@ -114,7 +113,7 @@ fn codes_are_multiplied_by_the_scales_of_their_groups() {
     };
     same(&implied(8.into()), &[-7.0, -6.0, -50.0, -40.0, -300.0, -200.0, -0.1, 7.0 * 0.1], "implied");
     same(&implied(Cbor::Negative(0)), &[2.0, 3.0, 40.0, 50.0, 600.0, 700.0, 8.0 * 0.1, 1.6], "implied -1");
-    // The difference is exact, the product is rounded once.
+    // The difference is exact; the product is rounded once.
     let far = i64::MIN;
     let wanted = [1u64, 2].map(|code| (i128::from(code) - i128::from(far)) as f32);
     same(&implied(Cbor::Negative(i64::MAX as u64))[..2], &wanted, "implied -2^63");
@@ -139,7 +138,7 @@ fn scales_of_f64_are_not_rounded_before_the_product_is() {
     let nudged = |x: f64, up: bool| f64::from_bits(if up { x.to_bits() + 1 } else { x.to_bits() - 1 });
     let mut differ = 0;
     for k in (1..400).step_by(2) {
-        // A third of a number that lies halfway between two of f32.
+        // A third of a number halfway between two f32.
         let scale = (1.0 + f64::from(k) * 2f64.powi(-24)) / 3.0;
         let (product, rest) = (scale * 3.0, scale.mul_add(3.0, -(scale * 3.0)));
         let exact = if rest == 0.0 { product } else { nudged(product, rest > 0.0) };
@@ -154,7 +153,7 @@ fn scales_of_f64_are_not_rounded_before_the_product_is() {
 }
 
 #[test]
-fn random_groups_are_what_the_indices_of_each_element_say() {
+fn random_groups_equal_the_formula_for_each_element() {
     let mut random = Random(11);
     let zero_dtypes = [("i8", 1), ("u8", 1), ("i32", 4), ("u64", 8), ("f16", 2), ("f32", 4)];
     for round in 0..600 {
@@ -167,7 +166,7 @@ fn random_groups_are_what_the_indices_of_each_element_say() {
         let axis = random.below(rank as u64) as usize;
         let group = 1 + random.below(5);
         shape[axis] *= group;
-        shape[random.below(rank as u64) as usize] *= per; // whole words
+        shape[random.below(rank as u64) as usize] *= per; // complete words
         if round % 10 == 0 {
             shape[axis] *= 32;
         }
@@ -323,7 +322,7 @@ fn small_floats_are_multiplied_by_the_powers_of_their_blocks() {
 }
 
 #[test]
-fn groups_whose_numbers_are_not_known_are_refused() {
+fn groups_with_unknown_numbers_are_rejected() {
     let unsupported = |object: Object, to: Dtype, words: &[&str]| {
         let error = numbers(&open(object), to).unwrap_err();
         assert_eq!(error.cause(), Cause::Unsupported, "{error}");
@@ -347,7 +346,7 @@ fn groups_whose_numbers_are_not_known_are_refused() {
     broken(Quantized { data: vec![0; 3], ..quantized() });
     broken(Quantized { axis: 2, ..quantized() });
     broken(Quantized { zero_point: tensor("plain"), ..quantized() });
-    // A quantized_group of 1.x can be read if a scheme says how its numbers are made.
+    // A quantized_group of 1.x can be read if a scheme defines its numbers.
     for (attributes, missing) in [
         (r#"{"axis":1,"bits":4,"group_size":8,"packing":"8_per_i32"}"#, "\"scheme\""),
         (r#"{"scheme":"of a later version"}"#, "of a later version"),
@@ -364,8 +363,8 @@ fn groups_whose_numbers_are_not_known_are_refused() {
     }
 }
 
-/// More than a thread decodes at once, also if the codes are compressed; and every number that is lost is
-/// counted, whichever thread finds it.
+/// More than a thread decodes at once, also with compressed codes. Every lost number is counted, in every
+/// thread.
 #[test]
 fn large_groups_are_decoded_in_ranges() {
     let mut random = Random(5);
@@ -405,7 +404,7 @@ fn large_groups_are_decoded_in_ranges() {
             let error = whole.unwrap_err();
             assert_eq!(error.cause(), Cause::Limit);
             assert!(error.message().contains(&format!(" {lost} finite numbers")), "{error}");
-            // Only what is read counts: the last row loses numbers, the rows between are not asked for.
+            // Only numbers that are read count: the last row loses numbers, the rows before it do not.
             let some = Selected::Rows { first: 3, rows: 2, stride: 399 - 3 };
             let wanted = [3, 399].map(|row| &expected[row * 1000..][..1000]).concat();
             let lost = wanted.iter().filter(|number| number.abs() >= 65520.0).count();
@@ -417,7 +416,7 @@ fn large_groups_are_decoded_in_ranges() {
             let all = BatchOptions { keep_going: true, chunk_size: 4096, ..options };
             let error = read_by(&all, &object, &Selected::Whole, Dtype::F16, 2 * expected.len()).unwrap_err();
             assert!(error.message().contains(&format!(" {lost_in_all} finite numbers")), "{error}");
-            // What is read is counted once, however many jobs share it.
+            // Each number that is read counts once, even if several jobs read it.
             let mut memory = vec![0; 4 * expected.len()];
             let wanted = Wanted { convert: Some(Dtype::F32), ..Wanted::default() };
             let mut request = object.request_as(&Selected::Whole, wanted, &mut memory).unwrap();

@@ -1,5 +1,5 @@
-//! Numbers of packed floats and of sparse objects. Each is compared with numbers that were worked out by
-//! hand, or with a slow formula that goes entry by entry.
+//! Numbers of packed floats and of sparse objects. Each test compares with numbers that were computed by
+//! hand, or with a slow formula for each entry.
 
 use crate::common;
 
@@ -17,7 +17,7 @@ pub fn open(object: common::ztensor_2::Object) -> File {
     File::open_memory(common::Aligned::of(&file(&[object])), &OpenOptions::default()).unwrap()
 }
 
-/// The numbers of the only object, which `read_as` writes to memory that has bytes behind them.
+/// The numbers of the only object. `read_as` writes them to memory with extra bytes at the end.
 pub fn numbers(file: &File, to: Dtype) -> Result<Vec<u8>, Error> {
     let object = file.objects().next().unwrap();
     let size = object.size_as(to)? as usize;
@@ -35,7 +35,7 @@ pub fn numbers(file: &File, to: Dtype) -> Result<Vec<u8>, Error> {
     Ok(memory)
 }
 
-/// Random slices and rows are the same numbers as in `all`.
+/// Checks that random slices and rows have the same numbers as `all`.
 fn parts_agree(object: &Object<'_>, to: Dtype, all: &[u8]) {
     let (shape, mut random) = (object.shape(), Random(all.len() as u64 + 7));
     let each = all.len() / object.element_count().unwrap() as usize;
@@ -76,7 +76,7 @@ fn read(object: &Object<'_>, selected: &Selected<'_>, to: Dtype, size: usize) ->
     read_by(&BatchOptions { threads: 1, ..BatchOptions::default() }, object, selected, to, size)
 }
 
-/// What a batch of this one request reads, which is `size` bytes.
+/// The `size` bytes that a batch with this request reads.
 pub fn read_by(
     options: &BatchOptions,
     object: &Object<'_>,
@@ -108,7 +108,7 @@ pub fn of_f32(numbers: &[f32]) -> Vec<u8> {
     bytes_of(numbers, f32::to_ne_bytes)
 }
 
-/// Equal bits; of NaN, that both are one.
+/// Whether the bits are equal, or both are NaN.
 pub fn same(found: &[f32], expected: &[f32], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (at, (x, y)) in found.iter().zip(expected).enumerate() {
@@ -137,7 +137,7 @@ fn packed_floats_are_read_low_half_first_and_no_further_than_they_go() {
         let error = numbers(&file, Dtype::I8).unwrap_err();
         assert!(error.cause() == Cause::Unsupported && error.message().contains("f4_e2m1"), "{error}");
     }
-    // Many, so that they come in several pieces.
+    // Many elements, so that they are decoded in several pieces.
     let packed: Vec<u8> = (0..100_001u32).map(|i| (i * 7 + i / 251) as u8).chain([0x05]).collect();
     let codes = packed.iter().flat_map(|byte| [byte & 15, byte >> 4]).take(200_003);
     let expected: Vec<f32> = codes.map(|code| F4[usize::from(code)]).collect();
@@ -155,7 +155,7 @@ fn packed_floats_are_read_low_half_first_and_no_further_than_they_go() {
             let file = common::open(common::file_of(&options, &[sample]));
             let last = [0.0].repeat(count as usize - 200_003);
             same(&floats(&file), &[&expected[..], &last].concat(), "many f4");
-            // A part of it would have the half that is not an element.
+            // A slice would contain the half byte that is not an element.
             let mut memory = vec![0; 4 * 200_004];
             let wanted = Wanted { convert: Some(Dtype::F32), ..Wanted::default() };
             let data = common::data(&file, "o");
@@ -168,7 +168,7 @@ fn packed_floats_are_read_low_half_first_and_no_further_than_they_go() {
     }
 }
 
-/// A request for an object is refused as `read_as` is.
+/// A request for an object fails like `read_as`.
 #[test]
 fn arrays_of_another_size_than_their_shape_are_refused() {
     for (written, blocks) in [(1u8, 1u64), (3, 3)] {
@@ -178,7 +178,7 @@ fn arrays_of_another_size_than_their_shape_are_refused() {
         let (name, shape) = ("b".into(), vec![blocks, 32]);
         let sample = Sample { name, format: "gguf.q4_0/1", shape, attributes, parts };
         let mut bytes = common::file_of(&common::without_digests(), &[sample]);
-        // The shape [blocks, 32] in CBOR becomes [2, 32].
+        // Changes the shape [blocks, 32] to [2, 32] in CBOR.
         let at = bytes.windows(4).rposition(|window| window == [0x82, written, 0x18, 32]).unwrap();
         bytes[at + 1] = 2;
         let file = common::open(bytes);
@@ -193,7 +193,7 @@ fn arrays_of_another_size_than_their_shape_are_refused() {
     }
 }
 
-/// Reads give the bytes of the file, not those that the caller changed in its mapping; and keep nothing.
+/// Reads return the bytes of the file, not those that the caller changed in its mapping, and keep nothing.
 #[cfg(target_os = "linux")]
 #[test]
 fn numbers_are_those_of_the_file_in_every_mode() {
@@ -210,7 +210,7 @@ fn numbers_are_those_of_the_file_in_every_mode() {
             let object = file.objects().next().unwrap();
             if mode == Mode::Private {
                 let borrowed = object.component(role).unwrap().borrow().unwrap();
-                // SAFETY: a private mapping may be written to; nothing else looks at it.
+                // SAFETY: a private mapping is writable, and no other code accesses it.
                 #[allow(unsafe_code)]
                 unsafe {
                     borrowed.as_ptr().cast_mut().write_bytes(0x41, borrowed.len());
@@ -288,7 +288,7 @@ fn rows_are_filled_with_zeros() {
     assert_eq!(numbers(&file, Dtype::Bf16).unwrap(), rounded);
     let integers = bytes_of(&[0, 0, 0, 0, 2, 0, 0, 0, 0, 0, -2, 0, 0, 0, 0], i32::to_ne_bytes);
     assert_eq!(numbers(&file, Dtype::I32).unwrap(), integers);
-    // Columns that do not rise, and values of f16 and i32.
+    // Columns that are not sorted, and values of f16 and i32.
     let positions = [("indices", &[4, 0, 2][..]), ("indptr", &[0, 0, 3, 3])];
     let values = bytes_of(&[1.0, 2.0, 0.1], |x| half::f16::from_f32(x).to_ne_bytes());
     let mut expected = [0.0; 15];
@@ -322,13 +322,13 @@ fn equal_coordinates_are_summed_in_stored_order() {
         assert_eq!(error.cause(), Cause::Unsupported);
         assert!(["equal coordinates", "i32"].iter().all(|words| error.message().contains(words)), "{error}");
     }
-    // Each number is rounded to f32 where it is summed, and nowhere else; the sum once to the target.
+    // Each number is rounded to f32 before the sum, and the sum once to the target.
     let exact = 1.0 + 2f64.powi(-40);
     let values = bytes_of(&[exact, exact, 1.0, 6.0, 2f64.powi(-24)], f64::to_ne_bytes);
     let file = sparse(&shape, (Dtype::F64, None), values, &coords);
     let expected = bytes_of(&[6.0, exact, 0.0, 2.0], f64::to_ne_bytes);
     assert_eq!(numbers(&file, Dtype::F64).unwrap(), expected);
-    // Summed in f32, although the parts alone do not fit in an f16; and a sum that does not.
+    // The sum is in f32, so it fits although a part does not fit in f16. A second sum does not fit.
     let file = sparse(&shape, (Dtype::F32, None), of_f32(&[7e4, 5.0, -6e4, 6.0, 0.0]), &coords);
     let expected = bytes_of(&[6.0, 5.0, 0.0, 1e4], |x| half::f16::from_f32(x).to_ne_bytes());
     assert_eq!(numbers(&file, Dtype::F16).unwrap(), expected);
@@ -337,11 +337,11 @@ fn equal_coordinates_are_summed_in_stored_order() {
         let error = numbers(&file, to).unwrap_err();
         assert!(error.cause() == Cause::Limit && error.message().contains("1 finite"), "{error}");
     }
-    // Complex numbers: two for each element.
+    // Complex numbers: two numbers for each element.
     let values: Vec<f32> = (1..=10).map(|i| i as f32).collect();
     let file = sparse(&shape, (Dtype::F32, Some(Logical::Complex64)), of_f32(&values), &coords);
     same(&floats(&file), &[7.0, 8.0, 3.0, 4.0, 0.0, 0.0, 1.0 + 5.0 + 9.0, 2.0 + 6.0 + 10.0], "complex");
-    // Integers, if no two are equal.
+    // Integers, if all coordinates are different.
     let one = sparse(&[2, 2], (Dtype::U8, None), vec![7, 9], &[("coords", &[1, 0, 0, 1])]);
     assert_eq!(numbers(&one, Dtype::I16).unwrap(), bytes_of(&[0, 9, 7, 0], i16::to_ne_bytes));
     let empty = sparse(&[2, 2], (Dtype::F32, None), vec![], &[("coords", &[])]);
@@ -351,7 +351,7 @@ fn equal_coordinates_are_summed_in_stored_order() {
 }
 
 #[test]
-fn many_entries_of_random_places_are_what_adding_them_one_by_one_gives() {
+fn many_random_entries_equal_the_sum_of_single_ones() {
     let mut random = Random(7);
     for (rows, columns, nnz) in [(1, 1, 3), (7, 300, 2000), (300, 7, 513), (40, 40, 1024), (1000, 1, 5)] {
         let cells: Vec<u64> = (0..nnz).map(|_| random.below(rows * columns)).collect();
@@ -362,7 +362,7 @@ fn many_entries_of_random_places_are_what_adding_them_one_by_one_gives() {
             cells.iter().map(|c| c / columns).chain(cells.iter().map(|c| c % columns)).collect();
         let coo = sparse(&[rows, columns], (Dtype::F32, None), of_f32(&values), &[("coords", &coords)]);
         same(&floats(&coo), &expected, "coo");
-        // The same matrix by rows, entries of a row in the same order.
+        // The same matrix by rows. The entries of a row keep their order.
         let mut order: Vec<usize> = (0..cells.len()).collect();
         order.sort_by_key(|entry| cells[*entry] / columns);
         let indices: Vec<u64> = order.iter().map(|entry| cells[*entry] % columns).collect();
@@ -402,7 +402,7 @@ fn sparse_objects_of_2_may_have_values_of_half_a_byte() {
 }
 
 #[test]
-fn sizes_that_nobody_has_are_refused_before_anything_is_read() {
+fn impossible_sizes_are_rejected_before_reading() {
     let coo = |shape: &[u64]| sparse(shape, (Dtype::F32, None), vec![], &[("coords", &[])]);
     for shape in [[1 << 40, 1 << 40], [1 << 32, 1 << 31]] {
         let file = coo(&shape);

@@ -1,4 +1,4 @@
-//! Copies from one file to another, and numbers of another type.
+//! Copies between files, and conversions to other types.
 
 #[path = "../common/mod.rs"]
 mod common;

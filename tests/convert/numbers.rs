@@ -1,5 +1,5 @@
-//! `Object::read_as` gives the numbers of an object or refuses it. It never reads one of its components
-//! instead, and never writes behind what it says that it wrote.
+//! `Object::read_as` returns an object's numbers or rejects it. It never reads one of its components instead,
+//! and never writes more than it reports.
 
 use crate::common;
 
@@ -13,17 +13,17 @@ use ztensor::writer::WriterOptions;
 
 const CAPACITY: usize = 1 << 14;
 
-/// Whether it is one array, of single elements or of blocks.
+/// Whether the object is one array, of single elements or of blocks.
 fn is_array(object: &Object<'_>) -> bool {
     matches!(object.format(), Format::Dense | Format::Blocks(_))
 }
 
-/// Numbers of an element: two of a complex one.
+/// Numbers in an element: two in a complex one.
 fn numbers_of_element(logical: Option<Logical>) -> usize {
     logical.filter(|logical| !logical.is_block_type()).map_or(1, Logical::ratio) as usize
 }
 
-/// Reads the object as a dtype; the bytes that were written, if it is not refused.
+/// Reads the object as a dtype. Returns the written bytes, or None if it is rejected.
 fn read_as(object: &Object<'_>, to: Dtype) -> Option<Vec<u8>> {
     let mut memory = vec![0xa5; CAPACITY];
     let (size, outcome) = (object.size_as(to), object.read_as(to, &mut memory));
@@ -32,7 +32,7 @@ fn read_as(object: &Object<'_>, to: Dtype) -> Option<Vec<u8>> {
         if outcome.is_ok() { written } else { size.as_ref().map_or(0, |size| CAPACITY.min(*size as usize)) };
     assert!(
         memory[end..].iter().all(|byte| *byte == 0xa5),
-        "{}: memory behind the numbers changed",
+        "{}: memory after the numbers changed",
         object.name()
     );
     match (size, outcome) {
@@ -77,12 +77,12 @@ fn read_as(object: &Object<'_>, to: Dtype) -> Option<Vec<u8>> {
                 assert!(matches!(size.cause(), Cause::Limit | Cause::Broken(_)), "{size}");
             }
         }
-        (Err(size), Ok(_)) => panic!("read what has no size: {size}"),
+        (Err(size), Ok(_)) => panic!("read numbers although their size failed: {size}"),
     }
     None
 }
 
-/// The numbers of an object, piece by piece.
+/// The numbers of an object, read in pieces.
 fn in_pieces(object: &Object<'_>, to: Dtype, lossy: bool) -> Result<Vec<u8>, Error> {
     let mut all = Vec::new();
     object.for_each_number(to, lossy, &mut |piece| {
@@ -92,9 +92,9 @@ fn in_pieces(object: &Object<'_>, to: Dtype, lossy: bool) -> Result<Vec<u8>, Err
     Ok(all)
 }
 
-/// A sparse object comes in windows: entries of each, some with equal coordinates, and a loss.
+/// A sparse object is read in windows. They have entries, some with equal coordinates, and one lost number.
 #[test]
-fn a_large_sparse_object_comes_in_pieces_that_are_the_whole() {
+fn the_pieces_of_a_large_sparse_object_are_complete() {
     let (rows, columns) = (3000u64, 2100u64);
     let places = [[0u64, 0], [2999, 2099], [1997, 1], [1, 7], [2999, 2098], [1997, 1], [0, 0], [2000, 0]];
     let values: Vec<f32> = (1..=8).map(|n| n as f32 * 1e4).collect();
@@ -116,7 +116,7 @@ fn a_large_sparse_object_comes_in_pieces_that_are_the_whole() {
     let number = |at: usize| f32::from_ne_bytes(whole[at * 4..][..4].try_into().unwrap());
     let cells = places.map(|[row, column]| number((row * columns + column) as usize));
     assert_eq!(cells, [8e4, 2e4, 9e4, 4e4, 5e4, 9e4, 8e4, 8e4]);
-    // Three cells are too large for f16. A stored entry counts once, in whichever piece it is.
+    // Three cells are too large for f16. A stored entry counts once, in any piece.
     let lost = object.conversion(Dtype::F16).unwrap().lost;
     assert_eq!(in_pieces(&object, Dtype::F16, false).unwrap_err().cause(), Cause::Limit);
     let mut half = vec![0; whole.len() / 2];
@@ -168,8 +168,8 @@ fn every_object_of_every_file_is_read_as_its_numbers_or_refused() {
     assert!(same > 1000 && others > 1000 && refused > 1000, "{same} {others} {refused}");
 }
 
-/// An object of each format whose elements are of each type, and which has a component "data", as the format
-/// allows.
+/// An object of each format, with elements of each type. If the format allows it, the object has a component
+/// "data".
 #[test]
 fn a_component_that_is_called_data_does_not_make_an_object_an_array() {
     for (dtype, logical) in common::every_type() {
@@ -185,7 +185,7 @@ fn a_component_that_is_called_data_does_not_make_an_object_an_array() {
                 let is_sparse = sample.format.starts_with("sparse_");
                 let has_numbers = sample.format == "dense" || is_sparse;
                 assert_eq!(object.size_as(to).is_ok(), has_numbers, "{} {}", sample.name, to.name());
-                // Of a sparse object's values, some may be lost.
+                // Some values of a sparse object may be lost.
                 assert!(read_as(&object, to).is_some() == has_numbers || is_sparse, "{}", sample.name);
             }
         }

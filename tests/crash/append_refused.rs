@@ -1,5 +1,5 @@
-//! Appends where the system refuses calls: without locks, a file that another writer has changed is found
-//! out; where an append cannot be taken back, the message says what the file has.
+//! Appends where system calls fail. Without locks, the second writer detects a file that another writer has
+//! changed. If an append cannot be undone, the message describes the file.
 #![cfg(target_os = "linux")]
 
 use crate::common;
@@ -32,7 +32,7 @@ fn names(path: &Path) -> Vec<String> {
     names
 }
 
-/// The second of two writers finds out what the first one did, and touches nothing.
+/// The second of two writers detects the first one's change, and leaves the file unchanged.
 #[test]
 fn without_locks_a_file_that_was_changed_is_left_to_the_other_writer() {
     let _turn = crate::turn();
@@ -48,7 +48,7 @@ fn without_locks_a_file_that_was_changed_is_left_to_the_other_writer() {
                 first.finish().unwrap();
                 let written = object("second").write(&mut second);
                 let refused = written.and_then(|()| second.finish().map(drop)).map_err(|e| second.abort(e));
-                let refused = refused.expect_err("the file is another one");
+                let refused = refused.expect_err("the file was changed");
                 assert_eq!(refused.cause(), Cause::Io, "{refused}");
                 assert!(refused.message().contains("another program has changed the file"), "{refused}");
             };
@@ -60,12 +60,12 @@ fn without_locks_a_file_that_was_changed_is_left_to_the_other_writer() {
     }
 }
 
-/// The message of a failed finish is true, whatever is refused while the append is taken back.
+/// The message of a failed finish is correct, whichever call fails while the append is undone.
 #[test]
-fn the_message_says_what_the_file_has_where_an_append_cannot_be_taken_back() {
+fn the_message_describes_the_file_if_an_append_cannot_be_undone() {
     let _turn = crate::turn();
     let (sync, cut) = (all_of(libc::SYS_fsync), all_of(libc::SYS_ftruncate));
-    let clear = if_argument(libc::SYS_write, 2, u32::MAX, 4096); // of zeros over what was added
+    let clear = if_argument(libc::SYS_write, 2, u32::MAX, 4096); // zeros over the added bytes
     let cases: [&[Rule]; 3] = [&[sync], &[sync, cut], &[sync, cut, clear]];
     let mut said = Vec::new();
     for options in [raw(), ztensor_2()] {
@@ -78,7 +78,7 @@ fn the_message_says_what_the_file_has_where_an_append_cannot_be_taken_back() {
             let finish = move || {
                 let outcome = writer.finish().map(drop).map_err(|e| writer.abort(e));
                 drop(writer);
-                outcome.expect_err("nothing is synced")
+                outcome.expect_err("finish did not fail although syncs fail")
             };
             let Some(error) = refusing(rules, libc::EIO, finish) else { return };
             let text = error.message();

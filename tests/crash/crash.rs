@@ -1,5 +1,5 @@
-//! Appends that were stopped halfway: the old bytes are whole in front of the debris, every open says so, and
-//! a repair cuts back to them.
+//! Interrupted appends: the old bytes are intact before the new ones, every open reports the unfinished
+//! append, and a repair removes it.
 
 use crate::common;
 use crate::fakes;
@@ -14,7 +14,7 @@ use ztensor::model::dtype::Dtype;
 use ztensor::reader::{File, Mode, OpenOptions};
 use ztensor::writer::{repair, RepairOptions, Writer, WriterOptions};
 
-/// A file, and what it is after an append whose old footer was not cleared yet.
+/// A file, and the same file after an append that did not clear the old footer yet.
 fn crashed(folder: &Folder, new: &[Sample]) -> (Vec<u8>, Vec<u8>) {
     let path = folder.path("crash.zt");
     let before =
@@ -29,8 +29,8 @@ fn crashed(folder: &Folder, new: &[Sample]) -> (Vec<u8>, Vec<u8>) {
     (before, uncleared)
 }
 
-/// A file that ends in an unfinished append, with other places where it could end: an open says so, a repair
-/// does nothing, and where it is given the place it makes the file `before`.
+/// Checks a file that ends in an unfinished append and could end at several places. An open reports it, and a
+/// repair does nothing. With the right place, a repair restores `before`.
 fn assert_in_doubt(path: &Path, image: &[u8], before: &[u8], what: &str) {
     std::fs::write(path, image).unwrap();
     for outcome in [
@@ -40,13 +40,13 @@ fn assert_in_doubt(path: &Path, image: &[u8], before: &[u8], what: &str) {
         let error = outcome.expect_err(what);
         assert_eq!(error.rule(), Some(Rule::UnfinishedAppend), "{what}: {error}");
         assert!(error.message().contains(&format!("at byte {} (", before.len())), "{what}: {error}");
-        assert!(std::fs::read(path).unwrap() == image, "{what}: it changed");
+        assert!(std::fs::read(path).unwrap() == image, "{what}: the file changed");
     }
     repair(path, &RepairOptions { cut_at: before.len() as u64, ..RepairOptions::default() }).unwrap();
     assert!(std::fs::read(path).unwrap() == before, "{what}: not repaired");
 }
 
-/// A file that ends in an unfinished append: an open says so, and a repair makes it `before`.
+/// Checks a file that ends in an unfinished append: an open reports it, and a repair restores `before`.
 fn assert_unfinished(path: &Path, image: &[u8], before: &[u8], what: &str) {
     std::fs::write(path, image).unwrap();
     let said =
@@ -80,7 +80,7 @@ fn debris_is_neither_appended_to_nor_touched_by_a_dry_run() {
     {
         std::fs::write(&path, content).unwrap();
         assert_eq!(repair(&path, &RepairOptions::default()).map_err(|e| e.cause()), Err(cause));
-        assert_eq!(std::fs::read(&path).unwrap(), content, "what cannot be repaired is left as it is");
+        assert_eq!(std::fs::read(&path).unwrap(), content, "a file that cannot be repaired changed");
     }
 }
 
@@ -126,7 +126,7 @@ fn a_crash_while_the_old_manifest_is_cleared_leaves_the_new_file() {
         (report.old_size, report.new_size, report.objects),
         (uncleared.len() as u64, uncleared.len() as u64, 3)
     );
-    assert!(std::fs::read(&path).unwrap() == uncleared, "a file that opens is left as it is");
+    assert!(std::fs::read(&path).unwrap() == uncleared, "a file that opens changed");
 }
 
 #[test]
@@ -152,13 +152,13 @@ fn magics_within_the_appended_bytes_do_not_hide_the_last_good_end() {
 }
 
 #[test]
-fn the_end_of_a_file_that_is_the_content_of_a_tensor_is_no_end_of_the_file_around_it() {
+fn the_end_of_a_file_inside_a_tensor_is_not_an_end_of_the_outer_file() {
     let _turn = crate::turn();
     let folder = Folder::new();
     let inner = common::file_of(&raw(), &[new_object("inner")]);
     let embedded = || Sample::dense("held", Dtype::U8, &[inner.len() as u64], inner.clone());
     let path = folder.path("nested.zt");
-    // In the old part a file is held too: its end is not the last good end either.
+    // The old part also contains a file. Its end is not the last good end either.
     let before = common::file_of(&raw(), &[embedded(), new_object("b")]);
     for durable in [false, true] {
         std::fs::write(&path, &before).unwrap();
@@ -187,7 +187,7 @@ fn an_append_that_stops_where_the_file_within_it_ends_is_not_that_file() {
     let _turn = crate::turn();
     let folder = Folder::new();
     let path = folder.path("growing.zt");
-    // Large enough that it is not gathered but written at once.
+    // Larger than the buffer, so it is written at once.
     let large = Sample::dense("large", Dtype::U8, &[3 << 20], compressible(3 << 20));
     let inner = common::file_of(&raw(), &[large]);
     let embedded = Sample::dense("held", Dtype::U8, &[inner.len() as u64], inner);
@@ -199,7 +199,7 @@ fn an_append_that_stops_where_the_file_within_it_ends_is_not_that_file() {
     assert_eq!(killed_here[8..40], fakes::record_of(&before));
     drop(writer);
     assert!(std::fs::read(&path).unwrap() == before);
-    assert_unfinished(&path, &killed_here, &before, "killed behind the inner file");
+    assert_unfinished(&path, &killed_here, &before, "killed after the inner file");
     append(&path, &raw(), |w| embedded.write(w).unwrap());
     let whole = common::open(std::fs::read(&path).unwrap());
     assert!(common::read(&common::data(&whole, "held")) == embedded.parts[0].bytes);
@@ -212,12 +212,12 @@ fn old_manifests_that_writers_left_uncleared_are_not_gone_back_to() {
     let path = folder.path("again.zt");
     let mut now = common::file_of(&raw(), &[new_object("a"), new_object("b")]);
     for (round, clears) in [false, false, true, false].into_iter().enumerate() {
-        // Killed when the new end stood and nothing of the old one was cleared; or finished.
+        // Killed after the new end was written and before the old one was cleared; or finished.
         std::fs::write(&path, &now).unwrap();
         append(&path, &raw(), |w| new_object(&format!("round {round}")).write(w).unwrap());
         let after = std::fs::read(&path).unwrap();
         now = if clears { after } else { [&now[..], &after[now.len()..]].concat() };
-        // The next append is killed, too: one that keeps a record, and one of a writer that keeps none.
+        // The next append is also killed: one with a record, and one of a writer without records.
         let what = format!("round {round}");
         std::fs::write(&path, appending(&now, &compressible(500))).unwrap();
         let report = repair(&path, &RepairOptions::default()).unwrap();

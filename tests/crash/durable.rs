@@ -1,5 +1,5 @@
-//! Durable files, which go past the page cache where that can be: the same bytes as any other file, and
-//! nothing behind them.
+//! Durable files bypass the page cache if possible. They have the same bytes as other files, and nothing
+//! after them.
 #![cfg(target_os = "linux")]
 
 use crate::common;
@@ -16,11 +16,11 @@ use ztensor::writer::{Algorithm, ComponentSpec, ObjectSpec, Writer, WriterOption
 
 const WINDOW: usize = 2 << 20;
 
-/// Tensors by their sizes, and the pieces in which they are given; 0 for whole.
+/// Sizes of tensors, and of the pieces in which they are written; 0 for one piece.
 struct Plan {
     sizes: &'static [usize],
     piece: usize,
-    /// How far behind a page the memory begins.
+    /// Offset of the memory in its page.
     skew: usize,
 }
 
@@ -123,7 +123,7 @@ fn sizes_at_random_come_out_the_same() {
     }
 }
 
-/// Whether files here can be written past the page cache at all.
+/// Whether files here can be written without the page cache.
 fn can_go_direct(folder: &Folder) -> bool {
     let path = folder.path("probe");
     let opened =
@@ -140,7 +140,7 @@ fn large_durable_files_go_past_the_page_cache_and_others_do_not() {
     let _turn = crate::turn();
     let folder = Folder::new();
     if !can_go_direct(&folder) {
-        println!("durable: skipped: files here cannot be written past the page cache");
+        println!("durable: skipped: this file system cannot write without the page cache");
         return;
     }
     let path = folder.path("x.zt");
@@ -170,9 +170,9 @@ fn large_durable_files_go_past_the_page_cache_and_others_do_not() {
     }
 }
 
-/// Whoever could open it for a moment could read all that is written to it later.
+/// A process that can open the file for a moment can read all that is written to it later.
 #[test]
-fn what_replaces_a_private_file_is_private_from_the_start() {
+fn a_file_that_replaces_a_private_one_is_private_from_the_start() {
     let _turn = crate::turn();
     let folder = Folder::new();
     let path = folder.path("x.zt");
@@ -199,7 +199,7 @@ fn what_replaces_a_private_file_is_private_from_the_start() {
             return;
         }
         assert_eq!(ended, Ended::Exit(0));
-        assert!(seen > 1, "it was looked at while it grew");
+        assert!(seen > 1, "the file was not seen while it grew");
         assert!(before.is_none_or(|before| mode(&path) == before), "{:o} for {before:?}", mode(&path));
     }
 }

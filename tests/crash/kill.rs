@@ -1,5 +1,5 @@
-//! Writers that are killed at every system call: the old file is whole, or the new one is, or a repair makes
-//! it so.
+//! Writers killed at every system call. The result is the old file, the new file, or a file that a repair
+//! restores.
 #![cfg(target_os = "linux")]
 
 use crate::common;
@@ -16,7 +16,7 @@ use ztensor::model::dtype::Dtype;
 use ztensor::reader::{File, OpenOptions};
 use ztensor::writer::{repair, RepairOptions, Writer, WriterOptions};
 
-/// The child is a fork of one thread of many, so it starts none.
+/// The child is a fork of one thread, so it must not start threads.
 fn one_thread(options: WriterOptions, durable: bool) -> WriterOptions {
     WriterOptions { threads: 1, durable, ..options }
 }
@@ -25,7 +25,7 @@ fn old() -> Vec<u8> {
     common::file_of(&zstd(), &[new_object("a"), Sample::dense("b", Dtype::F32, &[], vec![1, 2, 3, 4])])
 }
 
-/// Some that are gathered, one that is written at once.
+/// Some objects are buffered, one is written at once.
 fn new() -> Vec<Sample> {
     vec![
         new_object("c"),
@@ -38,12 +38,12 @@ fn write_new(writer: &mut Writer) {
     new().iter().for_each(|s| s.write(writer).unwrap());
 }
 
-/// Writes in pieces, with digests and compressed in frames.
+/// Writes in pieces, with digests, compressed in frames.
 fn stream_new(writer: &mut Writer) {
     new().iter().for_each(|s| s.stream(writer, 300_000).unwrap());
 }
 
-/// Only the file, and at most what one killed writer leaves: its hidden temporary file.
+/// Checks that the folder has only the file and, at most, the temporary file of one killed writer.
 fn assert_tidy(folder: &Folder, what: &str) {
     let mut names = folder.names();
     names.retain(|n| n != "file.zt");
@@ -95,11 +95,12 @@ fn a_writer_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
     }
 }
 
-/// After a kill during an append: the old file once repaired, or the new one. Says whether it is the new one.
+/// Checks the file after a kill during an append: it is the new file, or repairs to the old one. Returns
+/// whether it is the new one.
 fn recovered_state(path: &Path, before: &[u8], after: &[u8], old_manifest: usize, what: &str) -> bool {
     let killed = std::fs::read(path).unwrap();
     let opened = File::open(path, &OpenOptions::default());
-    // Also where it opens: the record of an append that wrote nothing more is cleared.
+    // Also if the file opens: the record of an append without writes is cleared.
     let report = repair(path, &RepairOptions::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
     if let Err(e) = opened {
         let said =
@@ -113,9 +114,9 @@ fn recovered_state(path: &Path, before: &[u8], after: &[u8], old_manifest: usize
     }
     let file = File::open(path, &OpenOptions::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
     assert_eq!(file.object_count(), 5, "{what}");
-    // Only how far the old manifest is cleared may differ.
-    assert!(image[..old_manifest] == before[..old_manifest], "{what}: what was there changed");
-    assert!(image[before.len()..] == after[before.len()..], "{what}: what was added is not whole");
+    // Only the cleared part of the old manifest may differ.
+    assert!(image[..old_manifest] == before[..old_manifest], "{what}: an old byte changed");
+    assert!(image[before.len()..] == after[before.len()..], "{what}: the added bytes are not complete");
     true
 }
 
@@ -149,7 +150,7 @@ fn an_append_killed_at_any_system_call_loses_nothing() {
 }
 
 #[test]
-fn an_append_to_ztensor_2_killed_at_any_system_call_is_cut_back_or_complete() {
+fn an_append_to_ztensor_2_killed_at_any_system_call_is_repaired_or_complete() {
     let _turn = crate::turn();
     let folder = Folder::new();
     let path = folder.path("file.zt");
@@ -179,7 +180,7 @@ fn a_repair_killed_at_any_system_call_can_be_done_again() {
     let _turn = crate::turn();
     let (folder, before) = (Folder::new(), old());
     let path = folder.path("file.zt");
-    // With a record that is cleared when the file is cut, and without.
+    // With a record, which is cleared when the file is truncated, and without.
     for debris in [appending(&before, &compressible(5000)), [&before[..], &compressible(5000)].concat()] {
         a_repair_killed(&path, &before, &debris);
     }
@@ -225,9 +226,9 @@ fn appends_in_a_loop_killed_at_any_time_lose_no_object() {
         repaired += usize::from(report.new_size < report.old_size);
         let file = File::open(&path, &OpenOptions::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
         let now = contents(&file);
-        assert!(now.starts_with(&all), "{what}: something was lost");
+        assert!(now.starts_with(&all), "{what}: an object was lost");
         all = now;
     }
     println!("killed {KILLS} times at any time, {repaired} unfinished appends, {} objects", all.len() / 2);
-    assert!(all.len() > 4, "no append came to its end");
+    assert!(all.len() > 4, "no append finished");
 }

@@ -1,5 +1,5 @@
-//! Appends of bytes that look like the ends of files, killed at every system call: the old file or the new
-//! one, never another. ZT_KILLS sets how many kills; the seed goes on from there.
+//! Appends of bytes that look like the ends of files, killed at every system call. The result is the old file
+//! or the new one. ZT_KILLS sets the number of kills; the seed counts up.
 #![cfg(target_os = "linux")]
 
 use crate::common;
@@ -21,7 +21,7 @@ fn blob(name: &str, bytes: Vec<u8>) -> Sample {
     Sample::dense(name, Dtype::U8, &[bytes.len() as u64], bytes)
 }
 
-/// What an open says of `path`, and what a repair makes of it: whether that is the new file.
+/// Opens and repairs `path`, and checks both results. Returns whether it is the new file.
 fn settle(
     path: &Path,
     before: &[u8],
@@ -35,13 +35,15 @@ fn settle(
     let image = std::fs::read(path).unwrap();
     let is_new = image != before;
     if is_new {
-        // Only how far the old manifest is cleared may differ.
-        assert!(image.len() == after.len() && report.old_size == report.new_size, "{what}: another file");
-        assert!(image[..old_manifest] == before[..old_manifest], "{what}: what was there changed");
-        assert!(image[before.len()..] == after[before.len()..], "{what}: what was added is not whole");
+        // Only the cleared part of the old manifest may differ.
+        assert!(image.len() == after.len() && report.old_size == report.new_size, "{what}: a different file");
+        assert!(image[..old_manifest] == before[..old_manifest], "{what}: an old byte changed");
+        assert!(image[before.len()..] == after[before.len()..], "{what}: the added bytes are not complete");
     }
     match opened {
-        Ok(found) => assert_eq!(found, objects[usize::from(is_new)], "{what}: an open found another file"),
+        Ok(found) => {
+            assert_eq!(found, objects[usize::from(is_new)], "{what}: an open found different objects")
+        }
         Err(e) => {
             assert!(!is_new, "{what}: {e}");
             assert_eq!(e.rule(), Some(Rule::UnfinishedAppend), "{what}: {e}");
@@ -57,19 +59,20 @@ fn settle(
 #[test]
 fn an_append_of_anything_killed_at_any_system_call_is_taken_back_or_complete() {
     let _turn = crate::turn();
-    let wanted = std::env::var("ZT_KILLS").map_or(250, |v| v.parse::<usize>().expect("ZT_KILLS is a number"));
+    let wanted =
+        std::env::var("ZT_KILLS").map_or(250, |v| v.parse::<usize>().expect("ZT_KILLS is not a number"));
     let folder = Folder::new();
     let path = folder.path("file.zt");
     let inner = common::file_of(&raw(), &[new_object("inner")]);
     let (mut killed, mut olds, mut news, mut round) = (0, 0, 0, 0);
     while killed < wanted {
         let mut random = Random(1000 + round);
-        // The old file holds such bytes, too.
+        // The old file also contains bytes that look like ends of files.
         let held = blob("held", hostile(64, 3000, &inner, &mut random));
         let before = common::file_of(&raw(), &[held, new_object("b")]);
         let old_manifest = before.len() - 16 - common::manifest_bytes(&before).len();
         let base = before.len() as u64;
-        // Many writes of what is gathered, and some that go straight through.
+        // Many buffered writes, and some that bypass the buffer.
         let mut size = || 1 + random.below(if round % 2 == 0 { 900 << 10 } else { 40 << 10 }) as usize;
         let sizes = [size(), size()];
         let first = base.next_multiple_of(64);
@@ -78,7 +81,7 @@ fn an_append_of_anything_killed_at_any_system_call_is_taken_back_or_complete() {
             blob("first", hostile(first, sizes[0], &inner, &mut random)),
             blob("second", hostile(second, sizes[1], &inner, &mut random)),
         ];
-        // The last write before the manifest ends as a file does.
+        // The last write before the manifest ends like a file.
         let third = (second + sizes[1] as u64).next_multiple_of(64);
         let front = hostile(third, 500, &inner, &mut random);
         let end =
@@ -95,7 +98,7 @@ fn an_append_of_anything_killed_at_any_system_call_is_taken_back_or_complete() {
         prepare();
         body();
         let after = std::fs::read(&path).unwrap();
-        assert!(after[8..64].iter().all(|b| *b == 0), "round {round}: something is left in the head");
+        assert!(after[8..64].iter().all(|b| *b == 0), "round {round}: the head is not cleared");
         let count = at_every_stop(&format!("round {round}"), &prepare, &body, &mut |what| {
             let is_new = settle(&path, &before, &after, old_manifest, [2, 5], what);
             news += usize::from(is_new);
@@ -142,7 +145,7 @@ fn an_append_to_a_file_without_data_killed_at_any_system_call_leaves_it_or_the_n
 }
 
 #[test]
-fn edits_killed_at_any_system_call_are_all_done_or_none() {
+fn killed_edits_are_complete_or_have_no_effect() {
     let _turn = crate::turn();
     let folder = Folder::new();
     let path = folder.path("file.zt");
@@ -155,7 +158,7 @@ fn edits_killed_at_any_system_call_are_all_done_or_none() {
             w.rename_object("b", "x").unwrap();
             w.set_attribute_of("c", "k", Value::NULL).unwrap();
             if new > 0 {
-                blob("a", vec![7; new]).write(w).unwrap(); // another of that name
+                blob("a", vec![7; new]).write(w).unwrap(); // a new object with that name
             }
         };
         let prepare = || std::fs::write(&path, &before).unwrap();

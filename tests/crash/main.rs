@@ -1,4 +1,4 @@
-//! Kills, power cuts and two writers: what is in the file afterwards.
+//! Kills, power cuts and two writers: checks the file afterwards.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -20,7 +20,7 @@ mod two_writers;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One test at a time: a child of fork keeps the file locks that other threads held.
+/// Runs one test at a time: a forked child keeps the file locks of other threads.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,5 +1,5 @@
-//! What a power cut leaves of a writer's work: its writes are written down as they reach the kernel, and
-//! played back up to any of them, torn, and in the orders that a disk may choose between two syncs.
+//! Power cuts while a writer works. Its writes are recorded as they reach the kernel, and replayed up to any
+//! of them: torn, and in the orders that a disk may choose between two syncs.
 #![cfg(target_os = "linux")]
 
 use crate::common;
@@ -15,19 +15,19 @@ use ztensor::model::dtype::Dtype;
 use ztensor::reader::{File, OpenOptions};
 use ztensor::writer::{repair, RepairOptions, Writer, WriterOptions};
 
-/// What a process did to a file or folder.
+/// A step of a process on a file or folder.
 #[derive(Clone)]
 enum Step {
     Write(u64, Vec<u8>),
     Length(u64),
-    /// At least so long.
+    /// Extends the file to at least this size.
     Longer(u64),
     Sync,
     SyncFolder,
     Rename,
 }
 
-/// The steps of `body`, of the file whose name begins with `name` and its folder.
+/// The steps of `body` on the file whose name starts with `name`, and on its folder.
 fn steps_of(body: &dyn Fn(), name: &str) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     let ended = traced::run(body, &mut |stop| {
@@ -67,7 +67,7 @@ fn step(stop: &Stop, name: &str) -> Option<Step> {
     if !is_temporary {
         return None;
     }
-    assert!(changes.contains(&stop.number), "system call {} is not written down", stop.number);
+    assert!(changes.contains(&stop.number), "system call {} is not recorded", stop.number);
     let [_, second, third, fourth, ..] = stop.arguments;
     if let Some(bytes) = stop.written() {
         let at = if stop.number == libc::SYS_pwrite64 { fourth } else { stop.position() };
@@ -93,7 +93,7 @@ fn play(image: &mut Vec<u8>, step: &Step) {
     }
 }
 
-/// Pieces of a step that a disk writes at once or not at all.
+/// The parts of a step that a disk writes completely or not at all.
 fn sectors(step: &Step) -> Vec<Step> {
     const SECTOR: u64 = 512;
     let Step::Write(at, bytes) = step else { return vec![step.clone()] };
@@ -112,12 +112,12 @@ fn old() -> Vec<u8> {
 }
 
 fn write_new(writer: &mut Writer) {
-    // Larger than what is gathered, so that it takes a write of its own.
+    // Larger than the buffer, so that it needs a separate write.
     let large = Sample::dense("large", Dtype::U8, &[1100 << 10], compressible(1100 << 10));
     [new_object("c"), large, new_object("d")].iter().for_each(|s| s.write(writer).unwrap());
 }
 
-/// An append as it was, and where what it leaves is tried out.
+/// An append, and the path where the results of power cuts are tested.
 struct Append<'a> {
     path: &'a Path,
     before: Vec<u8>,
@@ -126,7 +126,7 @@ struct Append<'a> {
 }
 
 impl Append<'_> {
-    /// The old file once repaired, or the new one; says whether it is the new one.
+    /// Checks that the image is the new file, or repairs to the old one. Returns whether it is the new one.
     fn is_new(&self, image: &[u8], what: &str) -> bool {
         self.tried.set(self.tried.get() + 1);
         if image == self.before {
@@ -138,16 +138,19 @@ impl Append<'_> {
         }
         repair(self.path, &RepairOptions::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
         let mut image = std::fs::read(self.path).unwrap();
-        image[8..40].fill(0); // a part of an append record is none, and padding like any other
+        image[8..40].fill(0); // part of an append record is invalid, so it is padding
         if image == self.before {
             return false;
         }
         let file = File::open(self.path, &OpenOptions::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
-        // Only how far the old manifest is cleared may differ.
+        // Only the cleared part of the old manifest may differ.
         let old_manifest = self.before.len() - 16 - common::manifest_bytes(&self.before).len();
         assert_eq!(file.object_count(), 5, "{what}");
-        assert!(image[..old_manifest] == self.before[..old_manifest], "{what}: what was there changed");
-        assert!(image[self.before.len()..] == self.after[self.before.len()..], "{what}: it is not whole");
+        assert!(image[..old_manifest] == self.before[..old_manifest], "{what}: an old byte changed");
+        assert!(
+            image[self.before.len()..] == self.after[self.before.len()..],
+            "{what}: the added bytes are not complete"
+        );
         true
     }
 }
@@ -164,14 +167,14 @@ fn an_append_survives_a_power_cut_at_any_write_in_any_order() {
         let Some(steps) = steps_of(&body, "file.zt") else { return };
         let after = std::fs::read(&path).unwrap();
         let trial = Append { path: &path, before: old(), after, tried: Cell::new(0) };
-        // What is on the disk for certain, and what may be.
+        // Steps that are on the disk for certain, and steps that may be.
         let (mut synced, mut pending) = (trial.before.clone(), Vec::<Step>::new());
         let (mut new, mut random) = (false, Random(11));
         for (at, step) in steps.iter().enumerate() {
             if matches!(step, Step::Sync) {
                 pending.drain(..).for_each(|s| play(&mut synced, &s));
                 let is_new = trial.is_new(&synced, &format!("synced at step {at}"));
-                assert!(is_new || !new, "step {at}: the new file was there before");
+                assert!(is_new || !new, "step {at}: an earlier step already had the new file");
                 new = is_new;
                 continue;
             }
@@ -194,7 +197,7 @@ fn an_append_survives_a_power_cut_at_any_write_in_any_order() {
             }
             let pieces: Vec<Step> = pending.iter().flat_map(sectors).collect();
             for seed in 0..12 {
-                // From few that are missing to few that are there.
+                // From few missing sectors to few present ones.
                 let mut image = synced.clone();
                 for piece in &pieces {
                     if random.below(12) >= seed {
@@ -204,10 +207,10 @@ fn an_append_survives_a_power_cut_at_any_write_in_any_order() {
                 trial.is_new(&image, &format!("step {at}: sectors of choice {seed}"));
             }
         }
-        // Everything that happened, also what was not synced: that is what a kill leaves.
+        // All steps, including those that were not synced: the state after a kill.
         pending.iter().for_each(|s| play(&mut synced, s));
-        assert!(synced == trial.after && trial.is_new(&synced, "the end"), "not all was written down");
-        assert!(new, "the new end was never synced");
+        assert!(synced == trial.after && trial.is_new(&synced, "the end"), "a step was not recorded");
+        assert!(new, "the new end was not synced");
         let syncs = steps.iter().filter(|s| matches!(s, Step::Sync)).count();
         println!("durable {durable}: {} steps, {syncs} syncs, {} images", steps.len(), trial.tried.get());
     }
@@ -227,13 +230,13 @@ fn a_durable_file_of(options: WriterOptions) {
     let body = || {
         let mut writer = Writer::create(&path, &options).unwrap();
         write_new(&mut writer);
-        // Past the page cache in pieces.
+        // Bypasses the page cache, in pieces.
         Sample::dense("larger", Dtype::U8, &[5 << 20], compressible(5 << 20)).write(&mut writer).unwrap();
         writer.finish().unwrap();
     };
     let Some(steps) = steps_of(&body, ".file.zt.") else { return };
     let renamed = steps.iter().position(|s| matches!(s, Step::Rename)).unwrap();
-    assert!(matches!(steps[renamed - 1], Step::Sync), "something is written between the sync and the name");
+    assert!(matches!(steps[renamed - 1], Step::Sync), "the last step before the rename is not a sync");
     assert!(matches!(steps[renamed + 1..], [Step::SyncFolder]), "the folder is not synced last");
     let mut image = Vec::new();
     steps[..renamed].iter().for_each(|s| play(&mut image, s));

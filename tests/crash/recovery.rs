@@ -1,5 +1,5 @@
-//! Where a file whose append was killed ended before: its record says so, whatever was appended; without a
-//! record the answer is the right file or an error that names the places, never another file.
+//! Finds where a file ended before a killed append. Its record gives the place, whatever was appended.
+//! Without a record, the result is the right file or an error with the candidates, never a wrong file.
 
 use crate::common;
 use crate::fakes;
@@ -26,7 +26,7 @@ fn cut_at(end: usize) -> RepairOptions {
     RepairOptions { cut_at: end as u64, ..RepairOptions::default() }
 }
 
-/// Opens `image` and repairs it; whatever comes of that, it is `before` or nothing has changed.
+/// Opens and repairs `image`. Checks that the file becomes `before` or does not change.
 fn safely(path: &Path, image: &[u8], before: &[u8], what: &str) -> Result<RepairReport> {
     std::fs::write(path, image).unwrap();
     let error = File::open(path, &OpenOptions::default()).expect_err(what);
@@ -41,7 +41,7 @@ fn safely(path: &Path, image: &[u8], before: &[u8], what: &str) -> Result<Repair
 }
 
 #[test]
-fn where_there_is_a_record_nothing_that_was_appended_decides() {
+fn with_a_record_appended_bytes_do_not_affect_the_repair() {
     let _turn = crate::turn();
     let (folder, before, inner) = (Folder::new(), before(), inner());
     let path = folder.path("file.zt");
@@ -50,7 +50,7 @@ fn where_there_is_a_record_nothing_that_was_appended_decides() {
         let mut appended = hostile(before.len() as u64, 20_000, &inner, &mut random);
         appended.truncate(1 + random.below(20_000) as usize);
         if round % 3 == 0 {
-            // It ends as a file does: in one of its own, in an end of this very file, in a whole append.
+            // The appended bytes end like a file, like this very file, or like a complete append.
             let end = (before.len() + appended.len()) as u64;
             appended.extend([inner.clone(), coherent_tail(end), footer(end - 8)][round / 3 % 3].iter());
         }
@@ -62,7 +62,7 @@ fn where_there_is_a_record_nothing_that_was_appended_decides() {
 }
 
 #[test]
-fn a_record_decides_also_where_the_new_end_is_whole_already() {
+fn a_record_decides_even_if_the_new_end_is_complete() {
     let _turn = crate::turn();
     let (folder, before) = (Folder::new(), before());
     let path = folder.path("file.zt");
@@ -103,7 +103,7 @@ fn without_a_record_the_answer_is_right_or_an_error_that_lets_the_caller_choose(
 }
 
 #[test]
-fn ends_that_claim_much_do_not_use_up_what_the_right_one_needs() {
+fn false_ends_do_not_exhaust_the_limit_before_the_right_one() {
     let _turn = crate::turn();
     let (folder, before, inner) = (Folder::new(), before(), inner());
     let path = folder.path("file.zt");
@@ -117,12 +117,12 @@ fn ends_that_claim_much_do_not_use_up_what_the_right_one_needs() {
     }
     let image = [&before[..], &appended].concat();
     assert_eq!(safely(&path, &image, &before, "fakes").unwrap().objects, 2);
-    // With a file in front of them it is in doubt, and that one is not taken.
+    // With a file before them the end is ambiguous, and the repair does not choose that file.
     appended[1 << 20..][..inner.len()].copy_from_slice(&inner);
     let image = [&before[..], &appended].concat();
     let error = safely(&path, &image, &before, "fakes and a file").unwrap_err();
     assert!(error.message().contains("could end at 2 places: at byte "), "{error}");
-    // More than is looked at: each is a map that takes long to pass over.
+    // More than a repair searches: each is a map that takes long to skip.
     let mut appended = Vec::new();
     for _ in 0..60_000 {
         appended.extend(footer((appended.len() as u64).saturating_sub(64)));
@@ -144,11 +144,11 @@ fn a_file_that_was_cut_short_behind_a_file_within_it_is_not_made_that_file() {
     let error = safely(&path, image, &[], "cut short").unwrap_err();
     assert!(error.message().contains("that belong to nothing are not zero"), "{error}");
     let chosen = repair(&path, &cut_at(64 + inner.len())).unwrap();
-    assert_eq!((chosen.new_size, chosen.objects), (64 + inner.len() as u64, 1), "the caller may");
+    assert_eq!((chosen.new_size, chosen.objects), (64 + inner.len() as u64, 1), "the caller's choice works");
 }
 
 #[test]
-fn cut_at_is_held_against_the_file_and_its_record() {
+fn cut_at_is_checked_against_the_file_and_its_record() {
     let _turn = crate::turn();
     let (folder, before, inner) = (Folder::new(), before(), inner());
     let path = folder.path("file.zt");
@@ -169,7 +169,7 @@ fn cut_at_is_held_against_the_file_and_its_record() {
 }
 
 #[test]
-fn a_record_that_does_not_fit_its_file_is_an_error_and_decides_nothing() {
+fn a_record_that_does_not_match_its_file_is_an_error() {
     let _turn = crate::turn();
     let (folder, before) = (Folder::new(), before());
     let path = folder.path("file.zt");
@@ -197,7 +197,7 @@ fn a_record_that_does_not_fit_its_file_is_an_error_and_decides_nothing() {
 }
 
 #[test]
-fn the_record_of_an_append_that_wrote_nothing_more_is_no_harm_and_goes_with_a_repair_or_an_append() {
+fn the_record_of_an_append_without_writes_is_harmless_and_is_removed_later() {
     let _turn = crate::turn();
     let (folder, before) = (Folder::new(), before());
     let path = folder.path("file.zt");
@@ -258,7 +258,7 @@ fn a_file_without_data_is_replaced_when_the_append_is_finished() {
     std::fs::write(&path, &before).unwrap();
     let mut writer = Writer::append(&path, &raw()).unwrap();
     Sample::dense("large", Dtype::U8, &[1 << 20], compressible(1 << 20)).write(&mut writer).unwrap();
-    assert!(std::fs::read(&path).unwrap() == before, "nothing is in it before");
+    assert!(std::fs::read(&path).unwrap() == before, "the file changed before finish");
     drop(writer);
     assert!(std::fs::read(&path).unwrap() == before);
     assert_eq!(folder.names(), ["empty.zt"]);
@@ -268,7 +268,7 @@ fn a_file_without_data_is_replaced_when_the_append_is_finished() {
     assert_eq!(folder.names(), ["empty.zt"]);
 }
 
-/// What somebody else does to a file while a repair looks at it.
+/// A change by another program while a repair reads the file.
 type Change<'c> = &'c (dyn Fn(&Path) + Sync);
 
 #[test]
@@ -300,7 +300,7 @@ fn a_file_that_was_changed_while_it_was_looked_at_is_not_cut() {
             };
             let error = repair_with_progress(&path, &options, &progress).unwrap_err();
             assert!(std::fs::read(&path).unwrap() == after, "{number}: {error}");
-            // What is looked at is overwritten, too, in the second.
+            // In the second case, the change also overwrites bytes that the repair reads.
             assert!(number == 1 || error.message().contains("was changed meanwhile"), "{number}: {error}");
         }
     }

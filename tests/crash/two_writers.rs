@@ -1,5 +1,5 @@
-//! Several writers of one file: each object that a writer finished is there. A second writer is refused while
-//! there is one, and a file that was replaced under a writer is not said to have what was added.
+//! Several writers of one file. The file has each object of a finished writer. A second writer fails while
+//! the first is open. If a file was replaced during an append, the error says so.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ use ztensor::model::dtype::Dtype;
 use ztensor::reader::{File, Mode, OpenOptions, VerifyOptions, VerifyReport};
 use ztensor::writer::{repair, RepairOptions, Writer, WriterOptions};
 
-/// What a process of this test's own is reported by: the file, and its number.
+/// Environment variables for a child process of this test: the file, and the child's number.
 const CHILD: &str = "ZTENSOR_TWO_WRITERS";
 const PROCESSES: usize = 3;
 const THREADS: usize = 2;
@@ -39,7 +39,7 @@ fn verify(file: &File) {
     file.verify(&options, &|_, _| true, &mut VerifyReport::default()).unwrap();
 }
 
-/// Calls `body` until no other writer has the file.
+/// Calls `body` until no other writer has the file open.
 fn until_free<T>(mut body: impl FnMut() -> Result<T, Error>) -> T {
     for _ in 0..20_000 {
         match body() {
@@ -47,17 +47,17 @@ fn until_free<T>(mut body: impl FnMut() -> Result<T, Error>) -> T {
             outcome => return outcome.unwrap(),
         }
     }
-    panic!("the file is never free");
+    panic!("the file stays locked");
 }
 
-/// One writer of many: adds objects, renames them, and repairs what needs no repair.
+/// One of many writers: adds objects, renames them, and repairs an intact file.
 fn work(path: &Path, number: usize) {
     for round in 0..ROUNDS {
         let object = number * ROUNDS + round;
         let mut writer = until_free(|| Writer::append(path, &WriterOptions::default()));
         sample(object).write(&mut writer).unwrap();
         if round % 4 == 3 {
-            drop(writer); // taken back
+            drop(writer); // the append is undone
             writer = until_free(|| Writer::append(path, &WriterOptions::default()));
             sample(object).write(&mut writer).unwrap();
         }
@@ -80,7 +80,7 @@ fn work_with_threads(path: &Path, process: usize) {
     });
 }
 
-/// Does nothing unless it is run by [`run_children`].
+/// Does nothing unless [`run_children`] started it.
 #[test]
 fn a_child_works() {
     let Ok(reported) = std::env::var(CHILD) else { return };
@@ -154,7 +154,7 @@ fn writers_of_several_processes_lose_nothing_and_readers_see_old_or_new() {
     }
 }
 
-/// A second append, a repair and one that would only report are refused, until the first writer has ended.
+/// A second append, a repair and a dry run of a repair fail until the first writer has ended.
 #[test]
 fn a_file_has_one_writer_at_a_time() {
     let _turn = crate::turn();
@@ -191,7 +191,7 @@ fn a_file_has_one_writer_at_a_time() {
         }
         let names = contents(&File::open(&path, &OpenOptions::default()).unwrap());
         assert_eq!(names.iter().filter(|line| line.contains("dense")).count(), 3, "{names:#?}");
-        // A writer that has failed gives the file back when it ends.
+        // A failed writer releases the file when it ends.
         let mut writer = Writer::append(&path, &WriterOptions::default()).unwrap();
         assert!(new_object("old").write(&mut writer).is_err());
         assert_busy("a call failed");
@@ -200,9 +200,9 @@ fn a_file_has_one_writer_at_a_time() {
     }
 }
 
-/// The writer's file is another one by its end, or none.
+/// At the end of the append, another file or no file is at the writer's path.
 #[test]
-fn a_file_that_was_replaced_or_removed_under_a_writer_is_said_to_be() {
+fn finish_reports_that_the_file_was_replaced_or_removed() {
     let _turn = crate::turn();
     let empty = |options: &WriterOptions, path: &Path| {
         assert!(Writer::create(path, options).unwrap().finish().is_ok())
@@ -226,21 +226,24 @@ fn a_file_that_was_replaced_or_removed_under_a_writer_is_said_to_be() {
                     }
                 }
                 let there = std::fs::read(&path).ok();
-                let error = writer.finish().map_err(|e| writer.abort(e)).expect_err("it is another file");
+                let error = writer
+                    .finish()
+                    .map_err(|e| writer.abort(e))
+                    .expect_err("finish did not fail although the file was replaced");
                 drop(writer);
                 assert_eq!(error.cause(), Cause::Io, "{error}");
                 let expected = if removed { "was removed or renamed" } else { "another file replaced it" };
                 assert!(error.message().contains(expected), "{error}");
-                assert!(std::fs::read(&path).ok() == there, "what is there is as it was");
+                assert!(std::fs::read(&path).ok() == there, "the file at the path changed");
             }
         }
     }
 }
 
-/// A reader that opens the file while an append is taken back sees the time of the cut. Then the writer sets
-/// the time back.
+/// A reader that opens the file while an append is undone sees the time of the truncation. Then the writer
+/// restores the old time.
 #[test]
-fn a_file_whose_append_was_taken_back_stays_readable() {
+fn a_file_stays_readable_after_an_undone_append() {
     let _turn = crate::turn();
     let hour_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
     for options in [raw(), ztensor_2()] {

@@ -1,5 +1,4 @@
-//! What keeps a file of zTensor 2 from its canonical form: a file of that form in which each rule is broken
-//! once.
+//! The rules of the canonical form of zTensor 2. Each test breaks one rule of a canonical file.
 
 use crate::common;
 
@@ -14,17 +13,17 @@ const STEP: u64 = 1 << 16;
 const FOOTER: usize = 40;
 type Entries = Vec<(&'static str, Cbor<'static>)>;
 
-/// What a file is made of.
+/// The pieces of a file.
 struct Parts {
-    /// Places of the bytes of "a" and "b".
+    /// Positions of the bytes of "a" and "b".
     places: [u64; 2],
     bytes: [&'static [u8]; 2],
-    /// Fields of the manifest beside its objects, of "b" and of its part.
+    /// Extra fields of the manifest, of "b" and of its part.
     manifest: Entries,
     object: Entries,
     part: Entries,
     digest: Option<String>,
-    /// Where the manifest is.
+    /// The position of the manifest.
     end: u64,
 }
 
@@ -60,7 +59,7 @@ impl Parts {
             fields.extend(more.iter().cloned());
             Cbor::Map(fields)
         };
-        let leaked = |text: &str| &*String::from(text).leak(); // of a test
+        let leaked = |text: &str| &*String::from(text).leak(); // only in a test
         let a = object(0, part(0, Some(leaked(&first))), &Vec::new());
         let mut of_b = part(1, self.digest.as_deref().map(leaked));
         of_b.extend(self.part.iter().cloned());
@@ -136,7 +135,7 @@ fn each_rule_that_is_broken_is_named() {
 }
 
 #[test]
-fn bytes_that_belong_to_nothing_are_zero() {
+fn bytes_outside_of_parts_must_be_zero() {
     let sound = Parts::canonical().file();
     let size = sound.len();
     let with = |at: usize| {
@@ -157,7 +156,7 @@ fn bytes_that_belong_to_nothing_are_zero() {
     assert!(violation(&gap).unwrap().starts_with("K1: "));
 }
 
-/// Those without bytes have equal bytes, so they share the place that the first of them took.
+/// Parts without bytes have equal bytes, so they share the first one's position.
 #[test]
 fn parts_without_bytes_have_one_place() {
     let write = |canonical| {

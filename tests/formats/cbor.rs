@@ -1,4 +1,4 @@
-//! Our CBOR against ciborium's: what one writes the other reads, and the values are the same.
+//! Compares our CBOR with ciborium's: each reads what the other writes, and the values are equal.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use ztensor::container::cbor::encode as cbor_encode;
 use ztensor::container::cbor::Cursor;
 use ztensor::model::value::Kind;
 
-/// Numbers that repeat from run to run.
+/// Pseudo-random numbers, the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -72,11 +72,11 @@ fn other(value: &Tree) -> Other {
         Tree::Array(items) => Other::Array(items.iter().map(other).collect()),
         Tree::Map(pairs) => Other::Map(pairs.iter().map(|(k, v)| (other(k), other(v))).collect()),
         Tree::Tag(tag, inner) => Other::Tag(*tag, Box::new(other(inner))),
-        Tree::Simple(_) | Tree::Number(..) => unreachable!("ciborium has no such values"),
+        Tree::Simple(_) | Tree::Number(..) => unreachable!("ciborium does not have these values"),
     }
 }
 
-/// NaN is equal to itself here; all else as it is.
+/// Compares values; NaN is equal to itself.
 fn same(a: &Other, b: &Other) -> bool {
     match (a, b) {
         (Other::Float(x), Other::Float(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
@@ -90,7 +90,7 @@ fn same(a: &Other, b: &Other) -> bool {
 }
 
 #[test]
-fn what_we_write_ciborium_reads_and_the_reverse() {
+fn ciborium_reads_what_we_write_and_the_reverse() {
     let mut random = Random(7);
     for round in 0..20_000 {
         let value_in = value(&mut random, 4);
@@ -110,7 +110,7 @@ fn what_we_write_ciborium_reads_and_the_reverse() {
 }
 
 #[test]
-fn what_we_take_ciborium_takes_too() {
+fn ciborium_accepts_what_we_accept() {
     let mut random = Random(11);
     let mut taken = 0;
     for _ in 0..200_000 {
@@ -127,7 +127,7 @@ fn what_we_take_ciborium_takes_too() {
         skipping.skip().unwrap();
         assert_eq!(skipping.position(), cursor.position());
         if format!("{value_in:?}").contains("Simple(") || format!("{value_in:?}").contains("Tag(") {
-            continue; // ciborium has no other simple values, and makes numbers of tags 2 and 3
+            continue; // ciborium does not have other simple values, and turns tags 2 and 3 into numbers
         }
         let read: Other = ciborium::from_reader(&bytes[..cursor.position()]).unwrap();
         assert!(same(&read, &other(&value_in)), "{bytes:02x?}: {value_in:?}, {read:?}");

@@ -1,5 +1,5 @@
-//! What is particular to a container stays in `src/container`: no other folder names one, and no two of its
-//! files import each other in a circle.
+//! Details of a container stay in `src/container`: other folders do not name containers, and its files do not
+//! import each other in a cycle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The files of the library by their paths, without comments and without the tests at their ends.
+/// The library's files by path, without comments and without the tests at their ends.
 fn code() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = Vec::new();
@@ -31,7 +31,8 @@ fn code() -> Vec<(String, String)> {
     paths.iter().map(|p| (name(p), without_comments(p))).collect()
 }
 
-/// All lines up to the module of tests that ends a file; the name of a file of tests does not end it.
+/// The lines before the module of tests at the end of a file. A module declaration for a file of tests does
+/// not end them.
 fn without_tests(text: &str) -> impl Iterator<Item = &str> {
     let begins = |rest: &str| {
         let item = rest.lines().find(|line| !line.starts_with("#["));
@@ -45,8 +46,7 @@ fn words(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-/// Whether a word is only known to somebody who knows a container: its version, its magic, the bytes at its
-/// end.
+/// Whether a word is a detail of a container: its version, its magic, or the bytes at its end.
 fn is_of_a_container(word: &str) -> bool {
     let parts = ["ztensor_0", "ztensor_1", "v0_1", "v1_0", "MAGIC", "FOOTER", "footer_size", "ZTAPPEND"];
     word.starts_with("ZTEN0") || word.starts_with("ZTEN1") || { parts.iter().any(|part| word.contains(part)) }
@@ -59,7 +59,7 @@ fn containers(table: &str) -> BTreeSet<&str> {
     rows.map(|(name, _)| name.trim()).collect()
 }
 
-/// Whether a file has such a word for a reason: a codec has a magic number of its own.
+/// Whether a file may use the word: codecs have magic numbers, too.
 fn is_of_a_codec(path: &str, word: &str) -> bool {
     path.starts_with("src/codec/") && word.contains("MAGIC")
 }
@@ -84,9 +84,10 @@ fn no_other_folder_names_a_container() {
     assert_eq!(found, BTreeSet::new(), "ask container::capabilities instead");
 }
 
-/// Which one it is, a row says: no code of the folder's own asks for one by its name, but to say which.
+/// Rows of the table describe containers. The folder's code does not check for a container by name, except to
+/// report it.
 #[test]
-fn what_a_container_does_is_in_its_row() {
+fn the_behaviour_of_a_container_is_in_its_row() {
     let files = code();
     let containers = containers(&files.iter().find(|(path, _)| path == "src/container/mod.rs").unwrap().1);
     for (path, code) in files.iter().filter(|(path, _)| path.matches('/').count() == 2) {
@@ -118,7 +119,7 @@ fn no_capability_is_the_version() {
     }
 }
 
-/// What a file imports: the paths behind `use`, and those that are written out, each as its segments.
+/// The paths that a file imports: after `use`, and written out in code, as segments.
 fn paths_in(code: &str) -> Vec<Vec<String>> {
     fn expand(prefix: &[String], tree: &str, found: &mut Vec<Vec<String>>) {
         let mut depth = 0;
@@ -161,12 +162,13 @@ fn paths_in(code: &str) -> Vec<Vec<String>> {
         }
     }
     let written = code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':');
-    let written = written.filter(|w| w.contains("::") && !w.ends_with("::")); // that was a tree
+    // the path before `{` was handled above
+    let written = written.filter(|w| w.contains("::") && !w.ends_with("::"));
     found.extend(written.map(|w| w.split("::").map(str::to_owned).collect()));
     found
 }
 
-/// The files of `src/container` that each of them imports.
+/// For each file of `src/container`, the files that it imports.
 fn imports() -> BTreeMap<String, BTreeSet<String>> {
     let files: Vec<_> = code().into_iter().filter(|(path, _)| path.starts_with("src/container/")).collect();
     let module = |path: &str| {
@@ -192,7 +194,7 @@ fn imports() -> BTreeMap<String, BTreeSet<String>> {
             }
         };
         let paths = paths_in(code);
-        // Modules that are imported by name, by that name.
+        // Modules imported by name.
         let named: BTreeMap<String, Vec<String>> = paths
             .iter()
             .map(|path| absolute(path))
@@ -215,12 +217,12 @@ fn no_two_files_of_the_containers_import_each_other_in_a_circle() {
     assert!(left.len() > 25 && left.values().map(BTreeSet::len).sum::<usize>() > 60, "{left:#?}");
     assert!(left["container::cbor::fields"].contains("container::cbor::cursor"));
     assert!(left["container::detect"].contains("container::ztensor_1::ends"));
-    // What imports nothing that is left is in no circle.
+    // Files that import no remaining file are not part of a cycle.
     while let Some(leaf) = left.iter().find(|(_, targets)| targets.is_empty()).map(|(file, _)| file.clone()) {
         left.remove(&leaf);
         for targets in left.values_mut() {
             targets.remove(&leaf);
         }
     }
-    assert!(left.is_empty(), "a circle is among {left:#?}");
+    assert!(left.is_empty(), "these files contain a cycle: {left:#?}");
 }

@@ -1,5 +1,5 @@
-//! Every file of the corpus: valid ones give exactly what their manifest says, invalid ones fail at
-//! the stage that their index names, with the status that the rule implies, and a message that helps.
+//! Tests every file of the corpus. Valid files have the content in their manifest. Invalid files fail at the
+//! stage in the index, with the status that the rule implies, and with a useful message.
 
 use crate::common::byte_order;
 
@@ -17,7 +17,7 @@ fn data() -> PathBuf {
 
 fn json(path: &Path) -> serde_json::Map<String, Json> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    // serde_json keeps integers of 64 bits only; the corpus has one of 65, as text it is the same.
+    // serde_json only keeps 64-bit integers, and the corpus has one of 65 bits. It is compared as text.
     let parsed: Json = serde_json::from_str(&text.replace("-18446744073709551616", "\"-2^64\"")).unwrap();
     parsed.as_object().unwrap().clone()
 }
@@ -30,7 +30,7 @@ fn every_mode() -> [OpenOptions; 2] {
     [OpenOptions::default(), OpenOptions { mode: Mode::Read, ..OpenOptions::default() }]
 }
 
-/// What our JSON says of a value, for comparison with the corpus's.
+/// A value in our JSON, in the corpus's form.
 fn attributes(value: Option<ztensor::model::value::Value<'_>>) -> Json {
     match value {
         None => Json::Object(Default::default()),
@@ -41,7 +41,7 @@ fn attributes(value: Option<ztensor::model::value::Value<'_>>) -> Json {
     }
 }
 
-/// Numbers that are equal are equal, however they are encoded.
+/// Compares numbers by value, in any encoding.
 fn same(a: &Json, b: &Json) -> bool {
     match (a, b) {
         (Json::Number(x), Json::Number(y)) => {
@@ -131,31 +131,31 @@ fn check_valid(folder: &str) -> usize {
 }
 
 #[test]
-fn files_of_0_1_give_what_their_manifest_says() {
+fn files_of_0_1_match_their_manifest() {
     assert_eq!(check_valid("v0.1"), 18);
 }
 
 #[test]
-fn files_of_1_0_give_what_their_manifest_says() {
+fn files_of_1_0_match_their_manifest() {
     assert_eq!(check_valid("v1.0"), 10);
 }
 
 #[test]
-fn files_of_1_1_give_what_their_manifest_says() {
+fn files_of_1_1_match_their_manifest() {
     assert_eq!(check_valid("v1.1"), 20);
 }
 
 #[test]
-fn files_of_1_2_give_what_their_manifest_says() {
+fn files_of_1_2_match_their_manifest() {
     assert_eq!(check_valid("v1.2"), 23);
 }
 
 #[test]
-fn unusual_files_give_what_their_manifest_says() {
+fn unusual_files_match_their_manifest() {
     assert_eq!(check_valid("valid-odd"), 66);
 }
 
-/// How far a file gets, and what stops it.
+/// How far a file gets, and the error that stops it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
 enum Stage {
     Open,
@@ -164,7 +164,7 @@ enum Stage {
     Nowhere,
 }
 
-/// Reads all components of an open file, bounded as a careful caller would.
+/// Reads all components of an open file, with limits like a careful caller.
 fn read_all(file: &File) -> Result<(), Error> {
     for object in file.objects() {
         for component in object.components() {
@@ -201,7 +201,7 @@ fn walk(path: &Path, options: &OpenOptions) -> (Stage, Option<Error>) {
         };
         let verified = file.verify(&VerifyOptions::default(), &|_, _| true, &mut VerifyReport::default());
         if let Err(viewed) = viewed {
-            let verified = verified.expect_err("a view refuses what verification passes");
+            let verified = verified.expect_err("a view rejects a file that verifies");
             assert_eq!(verified.cause(), viewed.cause(), "{verified} / {viewed}");
         }
     }
@@ -211,8 +211,9 @@ fn walk(path: &Path, options: &OpenOptions) -> (Stage, Option<Error>) {
     }
 }
 
-/// The stage at which this project refuses: the earliest one that can tell, but for what decisions.md
-/// leaves to the views and to verification, because one such object shall not spoil the file.
+/// The stage at which this library rejects a file. It is the earliest that can detect the error. Exceptions
+/// are in decisions.md: some errors are left to views and verification, so that one bad object does not spoil
+/// the file.
 fn expected_stage(index: &Json) -> Stage {
     let stage = index["stage"].as_str().unwrap();
     match (index["rule"].as_str().unwrap(), stage) {
@@ -260,7 +261,7 @@ fn invalid_files_are_refused_at_their_stage_with_their_status() {
                         wrong.push(format!("{name} ({}): {stage:?} {error:?}", entry["rule"]));
                     }
                     if !said.contains(name.as_str()) {
-                        wrong.push(format!("{name}: the message names no path: {said}"));
+                        wrong.push(format!("{name}: the message does not name the path: {said}"));
                     }
                 }
                 (None, true) => wrong.push(format!("{name} ({}): accepted", entry["rule"])),
@@ -268,7 +269,7 @@ fn invalid_files_are_refused_at_their_stage_with_their_status() {
                     assert_eq!((stage, error.rule()), (Stage::Check, Some(Rule::BoolByte)), "{name}");
                 }
                 (Some(error), false) if name.starts_with("digest-") => {
-                    // Its algorithm is unknown: everything but the digest was checked.
+                    // The algorithm is unknown: verification checked everything except the digest.
                     assert_eq!((stage, error.cause()), (Stage::Check, Cause::Unsupported), "{name}");
                 }
                 (Some(error), false) => wrong.push(format!("{name}: refused, {error:?}")),
@@ -279,8 +280,8 @@ fn invalid_files_are_refused_at_their_stage_with_their_status() {
     assert!(wrong.is_empty(), "{} of them:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What a file breaks at opening has the corpus's name, but where it breaks several rules at once: there the
-/// pair is listed, ours first.
+/// An error at opening has the rule's name in the corpus. If a file breaks several rules at once, the pair of
+/// names is listed, ours first.
 #[test]
 fn a_broken_rule_is_called_as_the_corpus_calls_it() {
     let folder = data().join("invalid");
@@ -308,7 +309,7 @@ fn a_broken_rule_is_called_as_the_corpus_calls_it() {
     }
     assert!(
         others.is_empty() && same >= 251,
-        "{same} are the same, {} not:\n{}",
+        "{same} are the same, {} are not:\n{}",
         others.len(),
         others.join("\n")
     );

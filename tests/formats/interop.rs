@@ -1,7 +1,6 @@
-//! The released readers read what we write for their version: 0.1.4, 1.1.1, 1.2.3 and those of 2, each a
-//! Python package in a folder of its own. `tests/interop/install.sh` installs them under `target`, or under
-//! what ZT_INTEROP_DIR names; where pip is out of reach the tests say that they are skipped, unless
-//! ZT_REQUIRE_INTEROP=1 is set.
+//! Released readers read our files for their version: 0.1.4, 1.1.1, 1.2.3 and those of 2. Each is a Python
+//! package in a separate folder. `tests/interop/install.sh` installs them under `target`, or under
+//! ZT_INTEROP_DIR. If pip fails, the tests print that they are skipped. With ZT_REQUIRE_INTEROP=1 they fail.
 
 use crate::common;
 
@@ -19,7 +18,7 @@ use ztensor::model::value::Value;
 use ztensor::reader::{Component, File, OpenOptions};
 use ztensor::writer::{Algorithm, ObjectSpec, Writer, WriterOptions};
 
-/// Where the releases are, installed by the first test that asks; none where pip is out of reach.
+/// The folder of the releases, which the first test installs. None if pip fails.
 fn releases() -> Option<&'static PathBuf> {
     static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
     let install = || {
@@ -67,7 +66,7 @@ fn attributes(value: Option<Value<'_>>) -> Json {
     value.map_or(json!({}), |v| serde_json::from_str(&json::write(v).unwrap()).unwrap())
 }
 
-/// What a reader has to find in a file.
+/// The expected contents of a file.
 fn expectation(file: &File) -> Json {
     let old_name = |c: &Component<'_>| c.known_logical().and_then(|t| t.name_in_1_1());
     let stored_name = |c: &Component<'_>| old_name(c).filter(|_| file.version() == "1.1.0");
@@ -86,7 +85,7 @@ fn expectation(file: &File) -> Json {
     json!({"version": file.version(), "attributes": attributes(file.attributes()), "objects": objects})
 }
 
-/// What was handed to a release, for comparison with what it says that it checked.
+/// Counts what was passed to a release, to compare with what it reports.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     files: usize,
@@ -101,7 +100,7 @@ struct Files {
     expected: Counts,
     /// The digests that the release checks.
     checked: &'static [&'static str],
-    /// Files that the release is known to refuse.
+    /// Files that the release is known to reject.
     refused: usize,
 }
 
@@ -114,7 +113,7 @@ impl Files {
         self.folder.path(&format!("{name}.zt"))
     }
 
-    /// Writes what is expected of a file that is there.
+    /// Writes the expected contents of an existing file.
     fn expect(&mut self, name: &str) -> File {
         let file = File::open(self.path(name), &OpenOptions::default()).unwrap();
         let path = self.folder.path(&format!("{name}.expect.json"));
@@ -128,7 +127,7 @@ impl Files {
         file
     }
 
-    /// What the release has to make of a file in canonical form.
+    /// The file that the release must make in canonical form.
     fn expect_canonical(&mut self, name: &str, canonical: &str) {
         let path = self.folder.path(&format!("{name}.expect.json"));
         let mut expected: Json = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
@@ -150,7 +149,7 @@ impl Files {
         }
     }
 
-    /// The samples in both encodings and with each digest; dense ones in all combinations.
+    /// The samples in both encodings and with each digest. Dense ones in all combinations.
     fn add_all_options(&mut self, version: Version, samples: Vec<Sample>) {
         let (crc32c, sha256) = (Some(Algorithm::Crc32c), Some(Algorithm::Sha256));
         let with =
@@ -184,7 +183,7 @@ impl Files {
         self.add_samples("nothing", &options, &[]);
     }
 
-    /// A file of the corpus to which we append.
+    /// A file of the corpus, with an append by us.
     fn add_appended(&mut self, source: &str, options: &WriterOptions) {
         let name = format!("appended to {}", source.replace('/', " "));
         let source = common::repository("tests/data").join(format!("{source}.zt"));
@@ -194,7 +193,7 @@ impl Files {
         self.expect(&name);
     }
 
-    /// Has the release read them, and holds what it says against what was expected.
+    /// Runs the release on the files, and compares its report with the expected contents.
     fn read_back(self, release: &str) {
         let Some(releases) = releases() else { return };
         let python = std::env::var("PYTHON").unwrap_or_else(|_| String::from("python3"));
@@ -243,7 +242,7 @@ fn release_1_1_1_reads_what_we_write_as_1_1_0() {
     let mut files = Files::new(&["crc32c:", "sha256:"]);
     let mut samples: Vec<Sample> =
         Dtype::ALL.into_iter().flat_map(|dtype| every_format(dtype, None)).collect();
-    // Matrices, which its sparse calls return; those of other ranks come through its C interface.
+    // Matrices, which its sparse functions return. Other ranks use its C interface.
     for dtype in [Dtype::F32, Dtype::F64, Dtype::I64, Dtype::U8] {
         let mut matrix = every_format(dtype, None).remove(2);
         (matrix.name, matrix.shape) = (format!("matrix of {dtype:?}"), vec![3, 4]);
@@ -261,7 +260,8 @@ fn release_1_1_1_reads_what_we_write_as_1_1_0() {
     files.add_appended("v1.1/py-1.1.1-all-dtypes", &WriterOptions::default());
     files.add_appended("v1.1/py-1.1.1-sparse", &zstd);
     files.add_appended("v1.2/py-1.2.3-all-dtypes", &WriterOptions::default());
-    // The dtypes that the text of 1.1 has, but no release: read_back.py checks that it is still refused.
+    // Dtypes that are in the text of 1.1 but not in a release. read_back.py checks that the release still
+    // rejects them.
     let (components, digests) = (files.expected.components, files.expected.digests);
     let logical = every_type().into_iter().filter(|(_, l)| l.is_some_and(|l| l.name_in_1_1().is_some()));
     let typed: Vec<Sample> = logical.map(|(d, l)| every_format(d, l).remove(0)).collect();
@@ -296,15 +296,14 @@ fn release_1_2_3_reads_what_we_write_as_1_2_0() {
     {
         files.add_appended(source, &zstd);
     }
-    // A file of 0.1 as we copy it into 1.2.
+    // A file of 0.1, copied by us to 1.2.
     let old = common::repository("tests/data/v0.1/rs-0.1.0-big-endian.zt");
     let old = File::open(old, &OpenOptions::default()).unwrap();
     files.add("copied", &options, |w| old.objects().for_each(|o| w.copy(o, o.name()).unwrap()));
     files.read_back("1.2.3");
 }
 
-/// Objects of every kind by each way to write them; their canonical file is the one that the release makes of
-/// any.
+/// Objects of every kind, written in each way. The release makes the same canonical file of all of them.
 fn read_by_a_release_of_2(release: &str) {
     let mut files = Files::new(&["xxh3:", "sha256:"]);
     let knows_sha256 = release != "2.0.0";

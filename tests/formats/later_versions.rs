@@ -1,4 +1,4 @@
-//! Files of containers that came after those that are read here: the message names their version.
+//! Files of later container versions, which this library does not read: the message names the version.
 
 use ztensor::error::{Cause, Error};
 use ztensor::reader::{File, OpenOptions};
@@ -8,7 +8,7 @@ fn container() -> Vec<u8> {
 }
 
 fn refused(bytes: Vec<u8>) -> Error {
-    File::open_memory(bytes, &OpenOptions::default()).expect_err("a later container")
+    File::open_memory(bytes, &OpenOptions::default()).expect_err("opened a file of a later version")
 }
 
 #[test]

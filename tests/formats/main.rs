@@ -1,4 +1,4 @@
-//! The formats: the files of the corpora, what a reader makes of them, and each version's own rules.
+//! Formats: the corpora, the reader's results, and the rules of each version.
 
 #[path = "../common/mod.rs"]
 mod common;

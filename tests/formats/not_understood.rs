@@ -1,19 +1,19 @@
-//! One item that is not understood does not spoil the rest, in any container: files of several items, a
-//! subset of which is not understood in one of the ways of a table. All others are read with the right bytes.
-//! The bad ones are listed, reading one is UNSUPPORTED, and the message has its type.
+//! An unknown item does not spoil the rest of a file, in any container. The files have several items. Some
+//! are unknown, in one of the ways of a table. All others are read with the right bytes. The unknown ones are
+//! listed. Reading one fails with UNSUPPORTED and a message with its type.
 
 use ztensor::error::Cause;
 use ztensor::reader::{File, Mode, OpenOptions, VerifyOptions, VerifyReport};
 
-/// An item: its name, its bytes (two floats), and how it is not understood, if it is not.
+/// An item: its name, its bytes (two floats), and the way in which it is unknown, or None.
 struct Item {
     name: String,
     bytes: [u8; 8],
     wrong: Option<usize>,
 }
 
-/// A container: the ways in which an item is not understood, by the type that messages have, and what writes
-/// a file.
+/// A container: the ways in which an item may be unknown, with the type in the message, and the function that
+/// writes a file.
 struct Table {
     name: &'static str,
     types: &'static [&'static str],
@@ -77,7 +77,7 @@ const TABLES: [Table; 4] = [
 ];
 
 #[test]
-fn what_is_not_understood_is_listed_and_the_rest_is_read() {
+fn unknown_items_are_listed_and_the_rest_is_read() {
     let mut seed = 0x9e37_79b9_7f4a_7c15u64;
     let mut random = move |below: usize| {
         seed ^= seed << 13;
@@ -86,7 +86,7 @@ fn what_is_not_understood_is_listed_and_the_rest_is_read() {
         (seed >> 33) as usize % below
     };
     for table in &TABLES {
-        // Each way by itself, then random ones.
+        // First each way alone, then random combinations.
         for round in 0..table.types.len() + 60 {
             let items: Vec<Item> = (0..1 + random(6))
                 .map(|at| {
@@ -140,7 +140,7 @@ fn check(table: &Table, items: &[Item]) {
                 }
             }
         }
-        // Verification finds nothing broken; it may say that it could not check all.
+        // Verification finds no damage. It may report that it could not check everything.
         let mut report = VerifyReport::default();
         if let Err(e) = file.verify(&VerifyOptions::default(), &|_, _| true, &mut report) {
             assert_eq!(e.cause(), Cause::Unsupported, "{what}: {e}");
@@ -182,7 +182,7 @@ fn zip(members: &[Member]) -> Vec<u8> {
     out
 }
 
-/// The flags and the method of a member that is stored in a way that is not read.
+/// The flags and the method of a member, with unsupported ones for an unknown item.
 fn stored_as(kind: &str) -> (u16, u16) {
     match kind {
         "zip.bzip2" => (0, 12),
@@ -212,7 +212,7 @@ fn npz(items: &[Item]) -> Vec<u8> {
             _ => [&header[..], &item.bytes].concat(),
         };
         let (flags, method) = stored_as(kind);
-        // Arrays without the suffix are arrays, too.
+        // Arrays without the suffix are also arrays.
         let suffix = if item.wrong.is_none() && item.bytes[0] % 2 == 0 { "" } else { ".npy" };
         (format!("{}{suffix}", item.name), bytes, flags, method)
     });
@@ -253,12 +253,12 @@ fn gguf(items: &[Item]) -> Vec<u8> {
     file
 }
 
-/// A checkpoint of a flat dict, with a value of a foreign class in it.
+/// A checkpoint with a flat dict that contains a value of a foreign class.
 fn torch(items: &[Item]) -> Vec<u8> {
     zip(&torch_members(items))
 }
 
-/// Its members, the pickle last.
+/// The checkpoint's members, the pickle last.
 fn torch_members(items: &[Item]) -> Vec<Member> {
     let text = |text: &str| [b"X", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat();
     let global = |module: &str, name: &str| format!("c{module}\n{name}\n").into_bytes();
@@ -308,10 +308,9 @@ fn torch_members(items: &[Item]) -> Vec<Member> {
     members
 }
 
-/// Names of a checkpoint are bytes: Python writes a surrogate that stands by itself as three that are no
-/// UTF-8.
+/// Names in a checkpoint are bytes: Python writes a lone surrogate as three bytes that are not UTF-8.
 #[test]
-fn a_name_that_is_no_utf8_is_found_by_its_bytes() {
+fn a_name_that_is_not_utf8_is_found_by_its_bytes() {
     let item = |name: &str, byte| Item { name: name.to_owned(), bytes: [byte; 8], wrong: None };
     let mut members = torch_members(&[item("a\u{d7ff}b", 1), item("other", 2)]);
     let pickle = &mut members.last_mut().unwrap().1;
@@ -330,7 +329,7 @@ fn a_name_that_is_no_utf8_is_found_by_its_bytes() {
 
 #[test]
 fn names_that_clash_are_marked() {
-    // Of "a" and "a.npy" the second is marked.
+    // The second of "a" and "a.npy" is marked.
     let text = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}";
     let array = |byte: u8| {
         [b"\x93NUMPY\x01\0", &(text.len() as u16).to_le_bytes()[..], text.as_bytes(), &[byte; 8]].concat()
@@ -367,7 +366,7 @@ fn bytes_behind_the_content_are_passed_over_where_that_is_allowed() {
             };
             let is_an_archive = file.starts_with(b"PK") && behind.len() == 22;
             if is_an_archive {
-                continue; // ends as an archive without members does
+                continue; // ends like an archive without members
             }
             let e = open(false).unwrap_err();
             assert!(matches!(e.cause(), Cause::Broken(_)), "{e}");

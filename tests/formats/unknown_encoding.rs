@@ -1,4 +1,4 @@
-//! An encoding that this version does not know: its stored bytes never pass for decoded ones.
+//! An encoding that this version does not know: stored bytes are never returned as decoded bytes.
 
 use crate::common;
 
@@ -11,10 +11,10 @@ use ztensor::model::value::Attributes;
 use ztensor::reader::{File, Hyperslab, OpenOptions, Selection, VerifyOptions, VerifyReport};
 use ztensor::writer::{Algorithm, ComponentSpec, DenseSpec, ObjectSpec, Recode, Writer, WriterOptions};
 
-/// Elements of the dense object.
+/// The number of elements of the dense object.
 const COUNT: usize = 300_000;
 
-/// The file's only known encoding is renamed to one of the same length.
+/// Renames the file's encoding to an unknown name of the same length.
 fn bytes_of(version: Version) -> Vec<u8> {
     let options = WriterOptions {
         version,
@@ -92,10 +92,10 @@ fn every_route_is_refused(file: &File) {
     for part in [Selection::Whole, part, Selection::Slab(whole), Selection::Slab(strided)] {
         is_refused("request", component.request(&part, &mut dst, 0).map(drop));
     }
-    assert!(dst.iter().all(|byte| *byte == 0x5A), "stored bytes were handed out");
+    assert!(dst.iter().all(|byte| *byte == 0x5A), "stored bytes were returned");
     let caps = component.caps();
     assert!(!(caps.map || caps.read || caps.range || caps.direct), "{caps:?}");
-    component.verify_digest().unwrap(); // of stored bytes, which need no codec
+    component.verify_digest().unwrap(); // digests of stored bytes do not need a codec
     let contents = VerifyOptions { threads: 1, ..VerifyOptions::default() };
     is_refused("verify", file.verify(&contents, &|_, _| true, &mut VerifyReport::default()));
     if let Some(csr) = file.find("csr") {
@@ -115,7 +115,7 @@ fn every_route_to_decoded_bytes_is_refused() {
     }
 }
 
-/// Stored bytes are copied with their encoding's name, and nothing decodes them to encode them again.
+/// A copy keeps the stored bytes and the encoding's name, and does not decode them.
 #[test]
 fn a_copy_keeps_the_encoding() {
     let source = common::open(bytes_of(Version::V1_2));
@@ -131,7 +131,7 @@ fn a_copy_keeps_the_encoding() {
     }
 }
 
-/// There is no codec to write it with, whichever way it is asked for.
+/// The encoding cannot be written by any call, because there is no codec.
 #[test]
 fn it_cannot_be_written() {
     let bytes = written(&WriterOptions::default(), |writer: &mut Writer| {

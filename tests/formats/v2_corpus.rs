@@ -1,5 +1,5 @@
-//! Every file of zTensor 2 in the corpus: each case has its verdict and its rule, each real file gives what
-//! its manifest says.
+//! Tests every file of zTensor 2 in the corpus. Each case has its verdict and rule. Each real file has the
+//! content in its manifest.
 
 use crate::common::byte_order;
 
@@ -27,12 +27,12 @@ fn text<'j>(value: &'j Json, key: &str) -> Option<&'j str> {
     value[key].as_str()
 }
 
-/// A component of a file by what a case's operation says of it.
+/// The component that a case's operation names.
 fn component<'f>(file: &'f File, op: &[&str]) -> Component<'f> {
     file.find(op[1]).unwrap().component(op[2]).unwrap()
 }
 
-/// What becomes of a case.
+/// The result of a case.
 fn run(path: &Path, op: &[&str], options: &OpenOptions) -> Result<()> {
     let shards = if op[0] == "shards" { Shards::AtOpen } else { Shards::OfModels };
     let options = &OpenOptions { shards, ..options.clone() };
@@ -46,7 +46,7 @@ fn run(path: &Path, op: &[&str], options: &OpenOptions) -> Result<()> {
         "read" => {
             let c = component(&file, op);
             let Ok(size) = usize::try_from(c.size()?) else {
-                return all(&VerifyOptions::default()); // no memory here is as large
+                return all(&VerifyOptions::default()); // this machine does not have so much memory
             };
             let mut bytes = vec![0; size];
             c.read(&mut bytes)?;
@@ -117,8 +117,8 @@ fn canonical_cases_have_their_rule() {
         let file = File::open(data("cases").join(name), &OpenOptions::default()).unwrap();
         let found = file.canonical_violation().unwrap();
         let rules = case["upstream"].as_array().unwrap();
-        // The normal form of names is looked at by zt id alone. An empty part takes no place of its own, as
-        // its only writer has it.
+        // Only zt id checks the normal form of names. An empty part does not occupy space, as in the
+        // reference writer.
         if rules.iter().all(|rule| rule == "K5") || name == "k-empty-part-first.zt" {
             assert_eq!(found, None, "{name}");
         } else {
@@ -150,7 +150,8 @@ fn real_files_have_their_content_digest_and_form() {
             }
             let violations = expected["canonical_violations"].as_array().unwrap();
             let found = file.canonical_violation().unwrap();
-            let is_canonical = violations.is_empty() || name == "py-numpy-save.zt"; // it has an empty part
+            // the file has an empty part
+            let is_canonical = violations.is_empty() || name == "py-numpy-save.zt";
             assert_eq!(found.is_none(), is_canonical, "{name}: {found:?}");
         }
     }
@@ -178,7 +179,7 @@ fn a_data_shard_opens_without_objects() {
     assert_eq!((file.object_count(), file.container()), (0, Container::V2));
 }
 
-/// What the index spells otherwise than our JSON, as that has it.
+/// Converts values that the index spells differently to our JSON.
 fn plain(value: &Json) -> Json {
     match value {
         Json::Object(map) if map.len() == 1 => match map.iter().next().unwrap() {
@@ -219,7 +220,7 @@ fn check_attributes(found: Option<ztensor::model::value::Value<'_>>, expected: &
 }
 
 fn check_part(component: &Component<'_>, expected: &Json, at: &str) {
-    // A bool is stored as u8, and is a dtype here.
+    // A bool is stored as u8 in 2, but is a dtype in the manifest.
     let (dtype, logical) = match (text(expected, "dtype"), text(expected, "type")) {
         (Some("u8"), Some("bool")) => (Some("bool"), None),
         names => names,
@@ -254,7 +255,7 @@ fn check_part(component: &Component<'_>, expected: &Json, at: &str) {
 }
 
 #[test]
-fn every_real_file_gives_what_its_manifest_says() {
+fn every_real_file_matches_its_manifest() {
     let manifest = json(&data("real/manifest.json"));
     let files = manifest["files"].as_array().unwrap();
     for expected in files {
@@ -263,7 +264,7 @@ fn every_real_file_gives_what_its_manifest_says() {
             let path = data("real").join(name);
             let file = match expected["shards"].as_object().unwrap().is_empty() {
                 true => File::open(path, &options),
-                false => File::open_model(path, &options), // reads what is in its shards
+                false => File::open_model(path, &options), // reads bytes in shards
             };
             let file = file.unwrap_or_else(|e| panic!("{e}"));
             check_attributes(file.attributes(), &expected["attributes"], name);
@@ -301,7 +302,7 @@ fn every_real_file_gives_what_its_manifest_says() {
     assert!(files.len() > 40);
 }
 
-/// A valid file with bytes of a component replaced, by a function of them.
+/// A valid file. A function replaces bytes of a component.
 fn changed(file: &str, role: &str, change: impl Fn(&mut [u8])) -> File {
     let path = data("cases").join(file);
     let original = File::open(&path, &OpenOptions::default()).unwrap();
@@ -362,7 +363,7 @@ fn positions_out_of_bounds_are_refused_before_they_are_handed_out() {
 }
 
 #[test]
-fn strict_opens_what_keeps_its_layout() {
+fn strict_opens_objects_that_follow_their_layout() {
     for file in ["real/rs-appended-4k-base.zt", "real/py-csr-canonical.zt", "real/py-gguf-layouts.zt"] {
         let strict = OpenOptions { strict: true, ..OpenOptions::default() };
         File::open(data(file), &strict).unwrap_or_else(|e| panic!("{e}"));

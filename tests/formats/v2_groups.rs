@@ -1,5 +1,4 @@
-//! Views of what is made of codes and scales in zTensor 2: `zt.quant_group/1`, `zt.mx/1`, and the blocks of
-//! GGUF.
+//! Views of codes with scales in zTensor 2: `zt.quant_group/1`, `zt.mx/1`, and the blocks of GGUF.
 
 use crate::common;
 
@@ -35,7 +34,7 @@ fn part<'o>(object: &'o Object, role: &str) -> &'o Part {
     object.parts.iter().find(|part| part.role == role).unwrap()
 }
 
-/// The entries of an object's attributes, and of maps in them by their paths.
+/// The entries of an object's attributes, and of maps inside them by path.
 fn attribute<'o>(object: &'o mut Object, path: &str) -> &'o mut Vec<(&'static str, Cbor<'static>)> {
     let Some(Cbor::Map(entries)) = &mut object.attributes else { panic!() };
     match path {
@@ -47,7 +46,7 @@ fn attribute<'o>(object: &'o mut Object, path: &str) -> &'o mut Vec<(&'static st
     }
 }
 
-/// With another value of an attribute, or without it.
+/// Replaces or removes the value of an attribute.
 fn changed(object: &Object, path: &str, key: &'static str, value: Option<Cbor<'static>>) -> Object {
     let mut object = object.clone();
     let entries = attribute(&mut object, path);
@@ -56,7 +55,7 @@ fn changed(object: &Object, path: &str, key: &'static str, value: Option<Cbor<'s
     object
 }
 
-/// 4 rows of 64 codes of 4 bits in groups of 32, with zero points of that form.
+/// 4 rows of 64 codes of 4 bits in groups of 32, with zero points in that form.
 fn quantized(zero_point: Cbor<'static>, zeros: Option<Part>) -> Object {
     let mut parts = vec![Part::new("data", "u32", vec![0x5a; 128]), Part::new("scales", "f16", vec![1; 16])];
     parts.extend(zeros);
@@ -88,7 +87,7 @@ fn mx() -> Object {
 }
 
 #[test]
-fn a_view_has_what_the_layout_says() {
+fn a_view_matches_its_layout() {
     let plain = Groups {
         bits: 4,
         axis: 1,
@@ -133,8 +132,8 @@ fn groups_along_another_axis_and_without_a_size_are_viewed() {
     }
 }
 
-/// What no view, no verification and no strict opening takes. What only lacks something is verified all the
-/// same.
+/// Checks that views, verification and strict opening reject the object. If it only lacks something,
+/// verification still accepts it.
 fn refused(object: &Object, is_incomplete: bool, what: &str) {
     let is_layout = |error: Error| assert_eq!(error.rule_name(), c"LayoutRule", "{what}: {error}");
     let file = open(object, false).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -251,7 +250,7 @@ fn blocks_of_gguf_are_an_array_that_keeps_its_layout() {
         assert_eq!(error.rule_name(), c"LayoutRule", "{error}");
         open(&broken, true).map(drop).unwrap_err();
     }
-    // As its attributes say, which is not what blocks of that name are.
+    // Has the layout in its attributes, which differs from blocks of that name.
     let file = open(&object(66).with(attributes(32, 33)), true).unwrap();
     let error = file.find("g").unwrap().tensor_view().map(drop).unwrap_err();
     assert_eq!(error.rule_name(), c"LayoutRule", "{error}");

@@ -1,4 +1,4 @@
-//! Files of zTensor 2 whose objects have their bytes in shards, as the writer makes them.
+//! Files of zTensor 2 with objects whose bytes are in shards, made by the writer.
 
 use crate::common;
 
@@ -61,7 +61,10 @@ fn linked_objects_are_read_from_their_shards() {
             );
         }
         assert_eq!(data(&file, "x").digest(), data(&shard, "x").digest());
-        assert!(std::fs::metadata(&root).unwrap().len() < 20_000, "it has not the bytes of its shards");
+        assert!(
+            std::fs::metadata(&root).unwrap().len() < 20_000,
+            "the root contains the bytes of its shards"
+        );
     }
 }
 
@@ -78,7 +81,7 @@ fn a_shard_that_changed_since_is_reported() {
     let mut bytes = std::fs::read(&base).unwrap();
     let padding = bytes.iter().rposition(|b| *b == 0).unwrap();
     assert!(padding > 4096);
-    bytes[100] = 1; // padding
+    bytes[100] = 1; // in the padding
     std::fs::remove_file(&base).unwrap();
     std::fs::write(&base, &bytes).unwrap();
     let everything = VerifyOptions { shards: true, ..VerifyOptions::default() };
@@ -90,7 +93,7 @@ fn a_shard_that_changed_since_is_reported() {
 }
 
 #[test]
-fn what_cannot_be_a_shard_is_refused_and_the_writer_continues() {
+fn files_that_cannot_be_shards_are_rejected_and_the_writer_continues() {
     let folder = Folder::new();
     let base = folder.path("m-base.zt");
     write(&base, &options(), |w| sample("x", 30).write(w).unwrap());
@@ -104,12 +107,16 @@ fn what_cannot_be_a_shard_is_refused_and_the_writer_continues() {
         }
         assert_eq!(w.add_shard("base", &old).unwrap_err().cause(), Cause::Unsupported);
         let x = shard.find("x").unwrap();
-        assert_eq!(w.link(&x, "x").unwrap_err().cause(), Cause::InvalidArgument, "it is no shard yet");
+        assert_eq!(
+            w.link(&x, "x").unwrap_err().cause(),
+            Cause::InvalidArgument,
+            "the file is not a shard yet"
+        );
         w.add_shard("base", &shard).unwrap();
         assert_eq!(w.add_shard("base", &shard).unwrap_err().cause(), Cause::Exists);
         w.link(&x, "x").unwrap();
         let same = open(&base).find("x").map(|x| w.link(&x, "y").unwrap_err().cause());
-        assert_eq!(same, Some(Cause::InvalidArgument), "another open file");
+        assert_eq!(same, Some(Cause::InvalidArgument), "a second open file of a shard");
         assert_eq!(w.link(&x, "x").unwrap_err().cause(), Cause::Exists);
         sample("own", 5).write(w).unwrap();
     });
@@ -127,7 +134,7 @@ fn what_cannot_be_a_shard_is_refused_and_the_writer_continues() {
 }
 
 #[test]
-fn whoever_hears_of_progress_stops_the_hashing_of_a_shard() {
+fn progress_can_stop_the_hashing_of_a_shard() {
     let shard = common::open(common::file_of(&options(), &[sample("x", 5 << 20)]));
     let folder = Folder::new();
     let mut writer = Writer::create(folder.path("m.zt"), &options()).unwrap();
@@ -172,7 +179,7 @@ fn a_file_with_shards_is_appended_to_and_edited() {
     sample("own", 5).write(&mut writer).unwrap();
     writer.rename_object("x", "renamed").unwrap();
     writer.remove_object("gone").unwrap();
-    // The table stays as it is: objects of another file must not be looked for by a name that is in it.
+    // The table does not change: objects of another file must not be searched under a name in it.
     for name in ["base", "other"] {
         assert_eq!(writer.add_shard(name, &shard).unwrap_err().cause(), Cause::Unsupported);
     }

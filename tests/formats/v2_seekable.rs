@@ -1,5 +1,5 @@
-//! Seekable zstd in zTensor 2: the table alone says where frames are, for whatever is read, and each frame
-//! has what its entry says.
+//! Seekable zstd in zTensor 2: only the table says where frames are, for every read, and each frame must
+//! match its entry.
 
 use crate::common;
 
@@ -15,7 +15,7 @@ use ztensor::reader::{BatchOptions, BatchStats, File, OpenOptions, Selection, Ve
 use ztensor::source::ByteSource;
 use ztensor::writer::{Algorithm, DenseSpec, Recode, WriterOptions};
 
-/// Bytes that a frame decodes to, all of them, and how many frames these are.
+/// The decoded size of a frame, the total decoded size, and the number of frames.
 const FRAME: usize = 128 << 10;
 const SIZE: usize = 12 * FRAME - 999;
 const COUNT: usize = 12;
@@ -38,7 +38,7 @@ fn frame(content: &[u8], has_size: bool) -> Vec<u8> {
     frame
 }
 
-/// Frames, one behind the other, and what the table has to say of them.
+/// Frames, one after the other, and the correct table.
 fn frames(content: &[u8]) -> (Vec<u8>, Vec<Entry>) {
     let (mut out, mut entries) = (Vec::new(), Vec::new());
     for (at, piece) in content.chunks(FRAME).enumerate() {
@@ -63,14 +63,14 @@ fn table(entries: &[Entry], has_checksums: bool) -> Vec<u8> {
     out
 }
 
-/// A file of one tensor in those frames, with its digest.
+/// A file with one tensor in these frames, with its digest.
 fn tensor(frames: &[u8], entries: &[Entry], has_checksums: bool) -> Vec<u8> {
     let stored = [frames, &table(entries, has_checksums)].concat();
     let data = Part::new("data", "u8", stored).seekable(SIZE as u64).digest_of(&content());
     file(&[Object::new("t", "dense", &[SIZE as u64], vec![data])])
 }
 
-/// Lends nothing and counts what is read.
+/// A source that does not map, and counts the bytes that are read.
 struct Counted(ReadOnly, Arc<AtomicUsize>);
 
 impl ByteSource for Counted {
@@ -88,7 +88,7 @@ impl ByteSource for Counted {
     }
 }
 
-/// In memory that is lent, and not.
+/// The file in borrowed memory, and in a source that is read.
 fn borrowed_and_read(bytes: &[u8]) -> [(File, Arc<AtomicUsize>); 2] {
     let read = Arc::<AtomicUsize>::default();
     let counted = Counted(ReadOnly(bytes.to_vec()), Arc::clone(&read));
@@ -107,8 +107,8 @@ fn batch(file: &File, selection: &Selection<'_>, size: usize, verify: bool) -> R
     Ok(dst)
 }
 
-/// Every way to get bytes of a range that has at least one byte of each frame but the first and the last one,
-/// and of all.
+/// Every way to read all bytes, and to read a range with at least one byte of each frame except the first and
+/// the last.
 fn every_outcome(file: &File, content: &[u8]) -> Vec<(&'static str, Result<()>)> {
     let component = file.find("t").unwrap().component("data").unwrap();
     let is = |found: Result<Vec<u8>>, wanted: &[u8]| found.map(|found| assert!(found == wanted));
@@ -132,7 +132,7 @@ fn every_outcome(file: &File, content: &[u8]) -> Vec<(&'static str, Result<()>)>
 }
 
 #[test]
-fn whole_ranges_and_runs_are_those_of_the_content() {
+fn complete_reads_ranges_and_batches_equal_the_content() {
     let content = content();
     let (frames, entries) = frames(&content);
     for has_checksums in [false, true] {
@@ -166,7 +166,7 @@ fn a_range_reads_the_table_and_its_frames() {
     }
 }
 
-/// A table that is wrong in some way, for the frames that are there.
+/// Wrong tables for the frames.
 fn wrong_tables(entries: &[Entry]) -> Vec<(&'static str, Vec<Entry>)> {
     let changed = |change: &dyn Fn(&mut [Entry])| {
         let mut entries = entries.to_vec();
@@ -208,7 +208,7 @@ fn wrong_tables(entries: &[Entry]) -> Vec<(&'static str, Vec<Entry>)> {
 }
 
 #[test]
-fn a_wrong_entry_fails_whatever_is_read() {
+fn a_wrong_entry_fails_every_read() {
     let content = content();
     let (frames, entries) = frames(&content);
     for (what, wrong) in wrong_tables(&entries) {
@@ -224,7 +224,7 @@ fn a_wrong_entry_fails_whatever_is_read() {
 }
 
 #[test]
-fn a_damaged_frame_fails_whatever_is_read() {
+fn a_damaged_frame_fails_every_read() {
     let content = content();
     let (frames, entries) = frames(&content);
     let start: usize = entries[..5].iter().map(|(stored, _)| *stored as usize).sum();
@@ -264,7 +264,7 @@ fn no_component_has_frames_that_no_reader_takes() {
         ] {
             assert!(error.as_ref().unwrap_err().message().contains("the maximum is 16777216"), "{error:?}");
         }
-        w.copy(small.find("a").unwrap(), "a").unwrap(); // its frames are as they were
+        w.copy(small.find("a").unwrap(), "a").unwrap(); // the frames are copied unchanged
         w.write_dense(&dense("b")).unwrap();
     });
 }

@@ -1,4 +1,4 @@
-//! Where shards of zTensor 2 are looked for: beside their file, in a folder, by a store of the caller.
+//! Where shards of zTensor 2 are searched: beside their file, in a folder, and in a store of the caller.
 
 use crate::common;
 
@@ -66,7 +66,8 @@ fn shards_of_a_link_are_next_to_it_or_next_to_its_target() {
         read_all(&File::open(folder.path(link), &at_open).unwrap(), &model);
         read_all(&File::open_parts(&[folder.path(link)], &OpenOptions::default()).unwrap(), &model);
     }
-    // The one beside the link rules; what is beside none is missing beside the link.
+    // The file beside the link is used. A shard that is beside neither is reported as missing beside the
+    // link.
     std::fs::write(folder.path("x-b.zt"), &model.b).unwrap();
     let file = File::open_model(folder.path("x.zt"), &OpenOptions::default()).unwrap();
     read_all(&file, &model);
@@ -76,7 +77,7 @@ fn shards_of_a_link_are_next_to_it_or_next_to_its_target() {
     let file = File::open_model(folder.path("y.zt"), &OpenOptions::default()).unwrap();
     let error = data(&file, "one").borrow().unwrap_err();
     assert!(error.message().contains(folder.path("y-a.zt").to_str().unwrap()), "{error}");
-    // A folder that is named has the shards: links are not followed.
+    // With a shard folder, links are not followed.
     let error = File::open_model(folder.path("x.zt"), &in_folder(&folder));
     assert!(data(&error.unwrap(), "one").borrow().is_err());
 }
@@ -86,7 +87,7 @@ fn a_folder_that_holds_a_file_and_its_shards_is_that_model() {
     let (model, folder) = (Sharded::new(), Folder::new());
     model.write(&folder.0);
     read_all(&File::open_model(&folder.0, &OpenOptions::default()).unwrap(), &model);
-    // One more by a name that a shard could have, but has not.
+    // Another file, with a name that a shard could have.
     std::fs::write(folder.path("m-c.zt"), &model.b).unwrap();
     let error = File::open_model(&folder.0, &OpenOptions::default()).unwrap_err();
     assert_eq!(error.cause(), Cause::InvalidArgument);
@@ -116,7 +117,7 @@ fn a_folder_of_more_shards_than_are_listed_is_still_one_model() {
     }
 }
 
-/// Files in memory by their names, which notes who is asked for.
+/// Files in memory by name. The store records the names that it is asked for.
 struct Memory {
     files: BTreeMap<&'static str, Vec<u8>>,
     asked: Mutex<Vec<String>>,
@@ -154,13 +155,13 @@ impl Store for Memory {
 }
 
 #[test]
-fn a_store_is_asked_for_shards_while_it_is_there() {
+fn a_store_opens_shards_only_during_open() {
     let model = Sharded::new();
     let store = Memory::new(&[("s/m.zt", &model.root), ("s/m-a.zt", &model.a), ("s/m-b.zt", &model.b)]);
     let file = File::open_model_from(&store, Path::new("s/m.zt"), &OpenOptions::default()).unwrap();
     assert_eq!(store.asked(), ["s/m-a.zt", "s/m-b.zt", "s/m.zt"]);
     read_all(&file, &model);
-    assert_eq!(store.asked(), [""; 0], "later, it may be gone");
+    assert_eq!(store.asked(), [""; 0], "the store may be freed after open");
     let never = OpenOptions { shards: Shards::Never, ..OpenOptions::default() };
     let file = File::open_model_from(&store, Path::new("s/m.zt"), &never).unwrap();
     assert_eq!((store.asked().len(), file.object_count()), (1, 3));
@@ -173,7 +174,7 @@ fn a_store_is_asked_for_shards_while_it_is_there() {
     assert_eq!(store.asked(), expected);
 }
 
-/// A store that fails for a name as one over a network may.
+/// A store that fails for one name, as a network store may.
 struct Failing(Memory, &'static str, Cause);
 
 impl Store for Failing {
@@ -195,7 +196,7 @@ impl Store for Failing {
 }
 
 #[test]
-fn a_failure_of_a_store_is_no_reason_to_try_another_name() {
+fn after_a_failure_of_a_store_no_other_name_is_tried() {
     let model = Sharded::new();
     let files = [("m.zt", &model.root), ("t/a.zt", &model.a), ("t/b.zt", &model.b)];
     let options = OpenOptions { shard_folder: Some("t".into()), ..OpenOptions::default() };
@@ -222,7 +223,7 @@ fn a_failure_of_a_store_is_no_reason_to_try_another_name() {
 }
 
 #[test]
-fn a_store_without_a_shard_gives_the_rest_and_says_which_is_missing() {
+fn a_store_without_a_shard_opens_the_rest_and_the_error_names_the_shard() {
     let model = Sharded::new();
     let store = Memory::new(&[("m.zt", &model.root), ("m-b.zt", &model.b)]);
     let file = File::open_model_from(&store, Path::new("m.zt"), &OpenOptions::default()).unwrap();

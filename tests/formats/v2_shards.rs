@@ -1,4 +1,4 @@
-//! Shards of zTensor 2: when they are opened, where they are looked for, what is refused.
+//! Shards of zTensor 2: when they are opened, where they are searched, and what is rejected.
 
 use crate::common;
 
@@ -34,7 +34,7 @@ fn read_all(file: &File, model: &Sharded) {
     }
 }
 
-/// What reading a tensor gives that it cannot.
+/// The error of reading a tensor.
 fn failure(file: &File, name: &str) -> Error {
     let mut bytes = [0; 5000];
     let failure = data(file, name).read(&mut bytes).unwrap_err();
@@ -68,7 +68,7 @@ fn all_of_a_model_is_read_in_every_mode() {
 }
 
 #[test]
-fn a_component_says_which_part_it_is_in() {
+fn a_component_names_its_part() {
     let (model, folder) = model();
     let file = File::open_model(folder.path("m.zt"), &OpenOptions::default()).unwrap();
     assert_eq!(file.part_count(), 3);
@@ -79,8 +79,8 @@ fn a_component_says_which_part_it_is_in() {
     assert_eq!(file.size(), sizes.iter().sum::<u64>());
     let path = |at: usize| String::from_utf8(file.part(at).unwrap().path().unwrap().to_vec()).unwrap();
     assert!(path(0).ends_with("m.zt\0") && path(1).ends_with("m-a.zt\0") && path(2).ends_with("m-b.zt\0"));
-    assert!(data(&file, "one").caps().map, "as it would be if it were open");
-    assert!(!file.part(1).unwrap().is_open(), "looking is not reading");
+    assert!(data(&file, "one").caps().map, "the flags are those of an open shard");
+    assert!(!file.part(1).unwrap().is_open(), "asking for flags does not open the shard");
     file.open_part(1).unwrap();
     assert_eq!(file.part(1).unwrap().borrow().unwrap(), model.a);
     let bytes = data(&file, "one").borrow().unwrap();
@@ -113,7 +113,7 @@ fn a_root_is_listed_without_its_shards_and_reads_them_when_they_are_there() {
 }
 
 #[test]
-fn shards_are_opened_only_where_that_is_wanted() {
+fn shards_are_opened_only_if_an_option_allows_it() {
     let (model, folder) = model();
     let path = folder.path("m.zt");
     let never = [
@@ -137,7 +137,7 @@ fn shards_are_opened_only_where_that_is_wanted() {
     }
 }
 
-/// A file in place of the shard `b`, and what is said of it.
+/// Puts a file in place of shard `b`, and checks the error.
 fn replaced(by: &[u8], words: &[&str]) {
     let (_, folder) = model();
     std::fs::write(folder.path("m-b.zt"), by).unwrap();
@@ -152,7 +152,7 @@ fn replaced(by: &[u8], words: &[&str]) {
 }
 
 #[test]
-fn what_is_no_shard_is_refused_with_its_name() {
+fn files_that_are_not_shards_are_rejected_by_name() {
     let model = Sharded::new();
     let size = model.b.len();
     let sizes = [format!("has {} bytes", size - 1), format!("says {size}")];
@@ -187,7 +187,7 @@ fn a_verification_tries_once_to_open_a_shard() {
     let on_failure = |object: Option<usize>, _: Option<usize>, error: &Error| {
         assert_says(error, &["shard \"a\"", "not a complete file"]);
         failed.lock().unwrap().push(object);
-        std::fs::write(folder.path("m-a.zt"), &model.a).unwrap(); // nobody looks again
+        std::fs::write(folder.path("m-a.zt"), &model.a).unwrap(); // the failure is not retried
         true
     };
     let options = VerifyOptions { threads: 1, ..VerifyOptions::default() };
@@ -198,10 +198,10 @@ fn a_verification_tries_once_to_open_a_shard() {
 }
 
 #[test]
-fn another_file_of_the_same_size_is_found_by_its_digest_alone() {
+fn only_the_digest_detects_a_different_file_of_the_same_size() {
     let (model, folder) = model();
     let mut other = model.b.clone();
-    other[PAGE] ^= 1; // in the padding: no part's digest is of it
+    other[PAGE] ^= 1; // padding, which no digest of a part covers
     std::fs::write(folder.path("m-b.zt"), &other).unwrap();
     let file = File::open_model(folder.path("m.zt"), &OpenOptions::default()).unwrap();
     read_all(&file, &model);
@@ -264,7 +264,7 @@ fn a_shard_that_is_cut_while_it_is_open_fails_with_its_name() {
 }
 
 #[test]
-fn batches_and_copies_take_what_is_in_shards() {
+fn batches_and_copies_read_shards() {
     let (model, folder) = model();
     for mode in [Mode::Map, Mode::Read] {
         let options = OpenOptions { mode, ..OpenOptions::default() };
@@ -298,10 +298,10 @@ fn a_request_of_a_missing_shard_is_refused_before_anything_is_read() {
 }
 
 #[test]
-fn a_shard_may_name_shards_of_its_own_which_nobody_opens() {
+fn the_shards_of_a_shard_are_not_opened() {
     let folder = Folder::new();
     let bytes = [7; 100];
-    // `loop` names `x` as its shard, which would be loop-x.zt; and the root is a shard of that again.
+    // `loop` names `x` as its shard, the file loop-x.zt. The root is again a shard of that.
     let x = |root: &[u8]| {
         let tensor = Tensor { name: "t", shard: None, offset: PAGE, bytes: &bytes };
         file(&[tensor], &[Entry { size: root.len() as u64, ..entry("loop", root) }, entry("gone", &[0; 48])])

@@ -1,4 +1,4 @@
-//! Sparse objects of zTensor 2 whose values are half a byte each.
+//! Sparse objects of zTensor 2 with values of half a byte.
 
 use crate::common;
 
@@ -18,7 +18,7 @@ fn verify(file: &File) -> Result<()> {
     file.verify(&VerifyOptions::default(), &|_, _| true, &mut VerifyReport::default())
 }
 
-/// So many bytes, of which half of the last is 0 where the number of values is odd.
+/// `size` bytes of values. If `count` is odd, the unused half of the last byte is 0.
 fn values(count: u32, size: usize) -> Vec<u8> {
     let mut values = vec![0x21; size];
     if let (1, Some(last)) = (count % 2, values.last_mut()) {
@@ -27,7 +27,7 @@ fn values(count: u32, size: usize) -> Vec<u8> {
     values
 }
 
-/// A matrix of one row with so many entries, whose values take so many bytes.
+/// A matrix with one row: `count` entries, and `size` bytes of values.
 fn csr(count: u32, size: usize) -> Object {
     let columns: Vec<u32> = (0..count).collect();
     let parts = vec![
@@ -38,7 +38,7 @@ fn csr(count: u32, size: usize) -> Object {
     Object::new("m", "zt.sparse_csr/1", &[1, 9], parts)
 }
 
-/// A list of so many entries.
+/// A list of `count` entries.
 fn coo(count: u32, size: usize) -> Object {
     let columns = (0..count).map(|column| column % 3);
     let coords: Vec<u32> = (0..count).map(|row| row / 3).chain(columns).collect();
@@ -66,7 +66,7 @@ fn an_odd_number_of_values_of_4_bits_is_viewed_and_verified() {
 }
 
 #[test]
-fn half_a_byte_that_is_no_value_is_0() {
+fn the_unused_half_of_the_last_byte_is_0() {
     for mut object in [csr(5, 3), coo(5, 3)] {
         object.parts[0].stored[2] = 0x21;
         let file = open(object, false).unwrap();
@@ -76,7 +76,7 @@ fn half_a_byte_that_is_no_value_is_0() {
             assert!(error.message().contains(words), "no {words} in: {error}");
         }
     }
-    // Whose number of values is not known: of a layout that nobody knows, without positions.
+    // Objects with an unknown number of values: of an unknown layout, without positions.
     let mut unknown = csr(5, 3);
     unknown.layout = "x.sparse/1";
     unknown.parts[0].stored[2] = 0x21;

@@ -1,4 +1,5 @@
-//! The second reader against the corpus: it takes what is valid and nothing of what a writer must not write.
+//! Tests the second reader with the corpus: it accepts valid files and rejects everything that a writer must
+//! not write.
 
 use crate::validator;
 
@@ -20,7 +21,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn it_finds_in_valid_files_what_their_manifest_says() {
+fn valid_files_match_their_manifest_in_the_second_reader() {
     let mut parts = 0;
     for name in ["v0.1", "v1.1", "v1.2", "valid-odd"] {
         for (file, reported) in index(&folder(name).join("manifest.json")) {
@@ -59,11 +60,10 @@ fn it_finds_in_valid_files_what_their_manifest_says() {
     assert!(parts > 3000, "{parts}");
 }
 
-/// A version and CBOR that readers take and no writer writes.
+/// Versions and CBOR that readers accept but writers do not write.
 const ODD: [&str; 2] = ["oracle-version-string.zt", "attributes-simple.zt"];
 
-/// Text in chunks that are in chunks, which the CBOR crate takes; and a size that its type alone shows to be
-/// wrong.
+/// Nested chunks of text, which the CBOR crate accepts, and a size that only contradicts its type.
 const TAKEN: [&str; 2] = ["cbor-nested-chunk.zt", "f4-size-of-its-dtype.zt"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! What hostile files may cost: bytes of memory, counted by the allocator, in proportion to the file.
+//! Memory that hostile files may use, counted by the allocator, in proportion to the file.
 
 use crate::common;
 use crate::counting;
@@ -11,7 +11,7 @@ use ztensor::reader::{
     BatchOptions, BatchStats, File, Hyperslab, Mode, OpenOptions, Selection, VerifyOptions, VerifyReport,
 };
 
-/// A 1.2 file of these bytes from 64 on, and this manifest.
+/// A 1.2 file with these bytes from 64 on, and this manifest.
 fn file(content: &[u8], manifest: &[u8]) -> Vec<u8> {
     let mut bytes = b"ZTEN1000".to_vec();
     bytes.resize(64, 0);
@@ -22,7 +22,7 @@ fn file(content: &[u8], manifest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A file with a tensor of `size` bytes that are said to be in these zstd frames.
+/// A file with a tensor that declares `size` decoded bytes for these zstd frames.
 fn compressed_bytes(frames: &[u8], size: u64) -> Vec<u8> {
     let length = frames.len();
     let text = format!(
@@ -34,12 +34,12 @@ fn compressed_bytes(frames: &[u8], size: u64) -> Vec<u8> {
     file(frames, &manifest)
 }
 
-/// That file from memory.
+/// The file in memory.
 fn compressed(frames: &[u8], size: u64) -> File {
     File::open_memory(compressed_bytes(frames, size), &OpenOptions::default()).unwrap()
 }
 
-/// That file from memory, whose bytes are borrowed, and from a disk, whose bytes are read.
+/// The file in memory, whose bytes are borrowed, and on a disk, whose bytes are read.
 fn borrowed_and_read(frames: &[u8], size: u64) -> [File; 2] {
     let folder = Folder::new();
     let path = folder.path("claim.zt");
@@ -48,7 +48,7 @@ fn borrowed_and_read(frames: &[u8], size: u64) -> [File; 2] {
     [compressed(frames, size), File::open(&path, &options).unwrap()]
 }
 
-/// Runs of one byte, 128 KiB in four, behind a header that says how many there are.
+/// Blocks that repeat one byte: 4 stored bytes for 128 KiB, after a header that declares their number.
 fn bomb(size: u64, window: u8) -> Vec<u8> {
     const RUN: u64 = 128 << 10;
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0xc0, window];
@@ -62,7 +62,7 @@ fn bomb(size: u64, window: u8) -> Vec<u8> {
     frame
 }
 
-/// Why every way to decode it fails, and the most that was held meanwhile.
+/// Checks that every way to decode it fails. Returns the error and the peak of allocated bytes.
 fn every_operation(file: &File) -> (Vec<Option<Cause>>, usize) {
     let component = common::data(file, "a");
     let cause = |result: Result<()>| result.err().map(|e| e.cause());
@@ -82,12 +82,12 @@ fn every_operation(file: &File) -> (Vec<Option<Cause>>, usize) {
 }
 
 #[test]
-fn a_bomb_of_four_gibibytes_is_over_the_limit_and_costs_nothing() {
+fn a_bomb_of_four_gibibytes_exceeds_the_limit_without_allocating() {
     let frames = bomb(4 << 30, 0x38);
     assert!(frames.len() < 200_000, "{} bytes", frames.len());
     for file in borrowed_and_read(&frames, 4 << 30) {
         let (causes, allocated) = every_operation(&file);
-        // A range of it is small, and may be had.
+        // A small range of it can be read.
         for (operation, cause) in causes.iter().enumerate().filter(|(operation, _)| *operation != 1) {
             assert_eq!(*cause, Some(Cause::Limit), "way {operation}: {causes:?}");
         }
@@ -96,9 +96,9 @@ fn a_bomb_of_four_gibibytes_is_over_the_limit_and_costs_nothing() {
     }
 }
 
-/// So few stored bytes are read whole before they are looked at.
+/// The file has so few stored bytes that they are read completely before they are parsed.
 #[test]
-fn a_claim_of_a_tebibyte_is_looked_through_before_memory_is_asked_for() {
+fn a_declared_tebibyte_is_checked_before_allocating() {
     for claim in [1 << 30, 1 << 40, 1 << 62] {
         for file in borrowed_and_read(&bomb(1 << 20, 0x38), claim) {
             let (causes, allocated) = every_operation(&file);
@@ -127,7 +127,7 @@ fn a_window_of_two_tebibytes_is_corrupt() {
 }
 
 #[test]
-fn a_million_frames_of_nothing_cost_no_more_than_their_bytes() {
+fn a_million_empty_frames_use_no_more_memory_than_their_bytes() {
     let nothing = [0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0].repeat(1_000_000);
     let size = nothing.len();
     let file = compressed(&nothing, 100);

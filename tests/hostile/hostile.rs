@@ -1,5 +1,5 @@
-//! Files that mean harm: cut, flipped, nested, with claims of any size. Nothing panics or aborts, nothing is
-//! allocated for a claim, and memory that cannot be had is an error.
+//! Hostile files: truncated, with flipped bits, nested, and with huge declared sizes. The library does not
+//! panic or abort, does not allocate for a declared size, and returns an error if memory is short.
 
 use crate::common;
 use crate::counting;
@@ -17,14 +17,14 @@ use ztensor::reader::{File, Hyperslab, Mode, OpenOptions, VerifyOptions, VerifyR
 use ztensor::source::ByteSource;
 use ztensor::writer::{Algorithm, Writer, WriterOptions};
 
-/// Decoded components may have this many bytes in these tests.
+/// The limit for decoded components in these tests.
 const DECODED: u64 = 1 << 20;
 
 fn options(mode: Mode) -> OpenOptions {
     OpenOptions { mode, max_decoded_size: Some(DECODED), ..OpenOptions::default() }
 }
 
-/// Everything that can be asked of a file; what was said, for comparison.
+/// Makes every call on a file, and returns the results for comparison.
 fn walk(file: &File) -> Vec<String> {
     let mut said = vec![format!("{} {} {:?}", file.version(), file.size(), file.attributes())];
     let mut buffer = [0; 4096];
@@ -71,7 +71,7 @@ fn walk(file: &File) -> Vec<String> {
     said
 }
 
-/// Opens and walks; holds the peaks against their bounds.
+/// Opens and walks a file, and checks the peaks of memory.
 fn try_bytes(bytes: Vec<u8>, what: &dyn Fn() -> String) -> bool {
     let size = bytes.len();
     let bytes: Arc<[u8]> = bytes.into();
@@ -80,7 +80,8 @@ fn try_bytes(bytes: Vec<u8>, what: &dyn Fn() -> String) -> bool {
     assert!(at_open <= bound, "{}: {at_open} bytes at open, {bound} are allowed", what());
     let Ok(file) = opened.inspect_err(|e| assert!(!e.message().is_empty())) else { return false };
     let ((), walked) = peak(|| drop(walk(&file)));
-    // What is said of each component, the decoded bytes (kept by views, up to three an object), scratch.
+    // The text for each component, the decoded bytes (kept by views, up to three for an object), and scratch
+    // memory.
     let kept: u64 =
         file.objects().flat_map(|o| o.components()).map(|c| c.size().unwrap_or(0).min(DECODED)).sum();
     let bound = bound + 4 * kept as usize + (2 << 20);
@@ -88,7 +89,7 @@ fn try_bytes(bytes: Vec<u8>, what: &dyn Fn() -> String) -> bool {
     true
 }
 
-/// Each length of a small file, some of a large one.
+/// Every length of a small file, some lengths of a large one.
 fn cuts(size: usize) -> Vec<usize> {
     match size {
         0..=2048 => (0..size).collect(),
@@ -120,7 +121,7 @@ fn files_with_any_byte_flipped_never_panic_and_stay_within_their_memory() {
             size => (0..100).map(|_| random.below(size as u64) as usize).chain(size - 100..size).collect(),
         };
         for at in places {
-            // One bit, the highest, all, or any: what a number, a head, a length make of it differs.
+            // Flips one bit, the highest, all, or random ones: numbers, heads and lengths react differently.
             let mask = [1 << random.below(8), 0x80, 0xff, 1 + random.below(255) as u8][at % 4];
             let mut flipped = bytes.clone();
             flipped[at] ^= mask;
@@ -146,8 +147,7 @@ fn the_whole_corpus_is_the_same_mapped_and_read() {
     }
 }
 
-/// The tests above again, in a process that cannot have more than this much address space: what the
-/// decoders of C allocate is counted there, too.
+/// Runs the tests above in a process with a small address space. That also limits what C decoders allocate.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_whole_corpus_fits_into_a_small_address_space() {
@@ -156,7 +156,7 @@ fn the_whole_corpus_fits_into_a_small_address_space() {
     common::run_alone("hostile::the_whole_corpus_is_the_same_mapped_and_read", &limit);
 }
 
-/// A 1.2 file of this manifest, with one blob of 64 bytes.
+/// A 1.2 file with this manifest and one blob of 64 bytes.
 fn file_with(manifest: &[u8]) -> Vec<u8> {
     let size = (manifest.len() as u64).to_le_bytes();
     [b"ZTEN1000", &[0; 56][..], &[7; 64], manifest, &size, b"ZTEN1000"].concat()
@@ -165,7 +165,7 @@ fn file_with(manifest: &[u8]) -> Vec<u8> {
 const VERSION: &[u8] = b"\x67version\x651.2.0";
 
 #[test]
-fn a_manifest_of_1_gib_that_is_only_claimed_costs_nothing() {
+fn a_declared_manifest_of_1_gib_allocates_nothing() {
     let claim = |size: u64| {
         let file = [b"ZTEN1000", &[0; 100][..], &size.to_le_bytes(), b"ZTEN1000"].concat();
         peak(|| {
@@ -174,7 +174,7 @@ fn a_manifest_of_1_gib_that_is_only_claimed_costs_nothing() {
     };
     for size in [1 << 30, (1 << 30) - 1, (1 << 30) + 1, 1 << 40, u64::MAX, u64::MAX - 24] {
         let (opened, allocated) = claim(size);
-        let cause = opened.expect_err("a claim beyond the file").cause();
+        let cause = opened.expect_err("opened a file with a manifest beyond its end").cause();
         let limit = size > 1 << 30;
         assert!(
             if limit { cause == Cause::Limit } else { matches!(cause, Cause::Broken(_)) },
@@ -182,7 +182,7 @@ fn a_manifest_of_1_gib_that_is_only_claimed_costs_nothing() {
         );
         assert!(allocated < 1 << 20, "{allocated} bytes for a claim of {size}");
     }
-    // A file that has the bytes, but as a hole, and a caller who allows less.
+    // A sparse file that has the bytes, and a caller that allows less.
     let folder = common::Folder::new();
     let path = folder.path("hole.zt");
     let tail = [&(16u64 << 20).to_le_bytes()[..], b"ZTEN1000"].concat();
@@ -250,7 +250,7 @@ fn a_million_tiny_objects_open_in_a_few_times_their_bytes() {
     assert_eq!(refused, Err(Cause::Limit));
 }
 
-/// A sink that keeps nothing.
+/// A sink that discards the bytes.
 struct Nowhere;
 
 impl ztensor::sink::ByteSink for Nowhere {
@@ -263,7 +263,7 @@ impl ztensor::sink::ByteSink for Nowhere {
     }
 }
 
-/// A source that lends nothing and allocates nothing.
+/// A source that does not map and does not allocate.
 struct Shared(Arc<[u8]>);
 
 impl ByteSource for Shared {
@@ -282,7 +282,7 @@ impl ByteSource for Shared {
 }
 
 #[test]
-fn memory_that_cannot_be_had_is_an_error_wherever_it_is_asked_for() {
+fn every_failed_allocation_is_an_error() {
     let mut samples: Vec<Sample> =
         (0..20).map(|at| Sample::dense(&format!("{at:0900}"), Dtype::U8, &[9], vec![1; 9])).collect();
     samples.push(Sample::dense("large", Dtype::F32, &[100, 100], common::elements(Dtype::F32, 10_000)));
@@ -301,11 +301,11 @@ fn memory_that_cannot_be_had_is_an_error_wherever_it_is_asked_for() {
             let spared = GOOD.replace(usize::MAX) > 0;
             match outcome {
                 Ok(()) if spared => break,
-                Ok(()) => {} // it found another way
+                Ok(()) => {} // the call works without this allocation
                 Err(e) => assert_eq!(e.cause(), Cause::OutOfMemory, "{what}, allocation {good}: {e}"),
             }
             refused += 1;
-            assert!(good < 1000, "{what} never goes well");
+            assert!(good < 1000, "{what} never succeeds");
         }
     };
     let source = |file: &Arc<[u8]>| Box::new(Shared(Arc::clone(file)));
@@ -349,8 +349,8 @@ fn memory_that_cannot_be_had_is_an_error_wherever_it_is_asked_for() {
 
 #[test]
 fn values_of_attributes_are_counted_over_the_whole_manifest() {
-    // Each byte of such an array becomes a value of 24 bytes: without a limit a manifest of 1 GiB would take
-    // 35.
+    // Each byte of such an array becomes a value of 24 bytes. Without a limit, a manifest of 1 GiB would use
+    // 35 GiB.
     let count = (1u32 << 24) + 1;
     let mut manifest = b"\xa3gversione1.2.0gobjects\xa0jattributes\xa1aa\x9a".to_vec();
     manifest.extend_from_slice(&count.to_be_bytes());

@@ -1,5 +1,5 @@
-//! What reads take beside their destinations stays within `in_flight`, on however many threads: counted by
-//! the allocator.
+//! Memory of reads besides their destinations stays within `in_flight`, with any number of threads. The
+//! allocator counts it.
 
 use crate::common;
 
@@ -16,8 +16,7 @@ const SIZE: usize = ROWS * ROW;
 const COUNT: usize = 6;
 const IN_FLIGHT: u64 = SIZE as u64;
 
-/// The most that is held beside `dst` while the first and the last row of each of some tensors are read, on
-/// four threads.
+/// The peak of memory besides `dst`, while four threads read the first and the last row of some tensors.
 fn peak_of_reads(file: &File, convert: Option<Dtype>) -> usize {
     let (start, count, step) = ([0, 0], [2, ROW as u64 / 4], [ROWS as u64 - 1, 1]);
     let slab = Selection::Slab(Hyperslab { start: &start, count: &count, step: Some(&step) });
@@ -64,7 +63,7 @@ fn decoded_bytes_between_the_rows_of_a_slab_count() {
         let file = File::open(&path, &OpenOptions { mode, ..OpenOptions::default() }).unwrap();
         for convert in [None, Some(Dtype::F16)] {
             let peak = peak_of_reads(&file, convert);
-            // One may have what it alone needs: all rows, and its stored bytes.
+            // A single request may use as much as it needs: all rows, and its stored bytes.
             assert!((SIZE..SIZE * 3 / 2).contains(&peak), "{peak} bytes by {mode:?}, {convert:?}");
         }
     }

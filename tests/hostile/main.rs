@@ -1,4 +1,4 @@
-//! Files that somebody made to do harm: what opening them costs, and what it says.
+//! Files made to do harm: the cost of opening them, and the errors.
 
 #![cfg(not(windows))] // most of them count allocations: tests/common/counting.rs
 

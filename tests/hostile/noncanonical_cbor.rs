@@ -1,5 +1,5 @@
-//! CBOR has many forms for one manifest. Those that no writer uses are read as the usual ones are: the
-//! reader has a quick way for the usual ones, and both ways lead to the same.
+//! A manifest has many forms in CBOR. The reader has a fast path for the usual forms and a general path for
+//! others. Both must give the same result.
 
 use crate::common;
 
@@ -8,19 +8,19 @@ use ztensor::reader::{File, OpenOptions};
 
 #[derive(Clone, Copy, Debug)]
 enum Encoding {
-    /// Every head with an argument of one, two, four or eight bytes.
+    /// Writes every head with an argument of one, two, four or eight bytes.
     Heads(u8),
-    /// Texts in chunks, arrays and maps that end with a break.
+    /// Writes texts in chunks, and arrays and maps that end with a break.
     Indefinite,
 }
 
-/// Encodes the item at the front of `input` anew; how many bytes it takes. None where it is malformed.
+/// Rewrites the item at the front of `input`, and returns its length. None if it is malformed.
 fn reencode(input: &[u8], out: &mut Vec<u8>, how: Encoding, depth: u32) -> Option<usize> {
     let (major, info) = (input.first()? >> 5, input[0] & 31);
     let size = match info {
         0..=23 => 0,
         24..=27 => 1 << (info - 24),
-        31 => return None, // has that form already
+        31 => return None, // already has that form
         _ => return None,
     };
     let argument = input.get(1..1 + size)?.iter().fold(0u64, |n, b| n << 8 | u64::from(*b));
@@ -59,7 +59,7 @@ fn reencode(input: &[u8], out: &mut Vec<u8>, how: Encoding, depth: u32) -> Optio
     Some(at)
 }
 
-/// The file with its manifest encoded anew; none where that cannot be done.
+/// Rewrites the file's manifest, or returns None if that is not possible.
 fn file(bytes: &[u8], how: Encoding) -> Option<Vec<u8>> {
     let magic = bytes.len().checked_sub(8).filter(|at| &bytes[*at..] == b"ZTEN1000");
     let end = magic.unwrap_or(bytes.len()).checked_sub(8)?;
@@ -75,7 +75,7 @@ fn file(bytes: &[u8], how: Encoding) -> Option<Vec<u8>> {
     Some(made)
 }
 
-/// All that a file says, or why it is refused.
+/// All contents of a file, or the error.
 fn outcome_of(bytes: Vec<u8>) -> Result<String, Cause> {
     let file = File::open_memory(bytes, &OpenOptions::default()).map_err(|e| e.cause())?;
     let mut said = format!("{} {:?}\n", file.version(), file.attributes());
@@ -100,7 +100,7 @@ fn a_manifest_means_the_same_in_every_encoding() {
         let usual = outcome_of(bytes.clone());
         let at_the_end = [Rule::RangeEof, Rule::RangeManifest].map(Cause::Broken);
         if usual.as_ref().is_err_and(|e| at_the_end.contains(e)) {
-            continue; // in a file whose manifest is longer, they may be right
+            continue; // they may be valid in a file with a longer manifest
         }
         for how in [1, 2, 4, 8].map(Encoding::Heads).into_iter().chain([Encoding::Indefinite]) {
             let Some(other) = file(&bytes, how) else { continue };
@@ -111,8 +111,8 @@ fn a_manifest_means_the_same_in_every_encoding() {
     assert!(opened > 1000 && refused > 300, "{opened} {refused}");
 }
 
-/// Objects as several writers might encode them, by chance; each lies alone in its 64 bytes of the file, and
-/// none at the start of a page.
+/// Random objects in the forms of various writers. Each has its bytes in a separate range of 64 bytes, not at
+/// the start of a page.
 struct Objects(u64);
 
 impl Objects {
@@ -121,7 +121,7 @@ impl Objects {
         (self.0 >> 33) % of
     }
 
-    /// An unsigned integer, not always in its shortest form.
+    /// An unsigned integer, sometimes not in its shortest form.
     fn number(&mut self, n: u64) -> Vec<u8> {
         let needed = [24, 1 << 8, 1 << 16, 1 << 32, u64::MAX].iter().position(|most| n < *most).unwrap_or(4);
         let longer = if self.chance(4) == 0 { self.chance(5) as usize } else { 0 };
@@ -137,7 +137,7 @@ impl Objects {
         [&head, text.as_bytes()].concat()
     }
 
-    /// One of those that a reader checks, or one that it does not know.
+    /// A digest algorithm: one that a reader checks, or an unknown one.
     fn digest(&mut self, offset: u64) -> Vec<u8> {
         match self.chance(12) {
             0 => vec![0xf6],
@@ -173,7 +173,7 @@ impl Objects {
         map
     }
 
-    /// The definition of an object whose bytes lie at `offset`; one in `wrong` breaks a rule.
+    /// The definition of an object with bytes at `offset`. For one in `wrong`, it breaks a rule.
     fn one(&mut self, offset: u64, wrong: u64) -> Vec<u8> {
         let shapes: [(&[u64], &str, u64); 6] = [
             (&[4, 4], "f32", 64),
@@ -215,7 +215,7 @@ impl Objects {
             _ => {}
         }
         let mut components = vec![("data", self.map(component))];
-        // In the 64 bytes that come next, unless they begin a page or are taken: up to three more.
+        // In the next ranges of 64 bytes that are free and do not start a page: up to three more.
         let full = (offset + 64) % 4096 == 0 || at.saturating_add(length) > offset + 64;
         let more = if full { 0 } else { self.chance(6).saturating_sub(2) };
         for (role, at) in ["scales", "zeros", "other"].into_iter().take(more as usize).zip(0..) {
@@ -241,7 +241,7 @@ impl Objects {
         self.map(object)
     }
 
-    /// A tensor of spec 0.1.0, made by chance.
+    /// A random tensor of spec 0.1.0.
     fn old(&mut self, n: u64, wrong: u64) -> Vec<u8> {
         let offset = 64 * (2 * n + 1);
         let shapes: [(&[u64], &str, u64); 4] =
@@ -287,10 +287,10 @@ impl Objects {
     }
 }
 
-/// A definition, and what number it has.
+/// A definition and its number.
 type Numbered<'o> = (usize, &'o [u8]);
 
-/// A 1.2 file of these objects, named by their numbers.
+/// A 1.2 file with these objects, named by their numbers.
 fn file_1_2(objects: &[Numbered<'_>]) -> Vec<u8> {
     let mut file = b"ZTEN1000".to_vec();
     file.resize(64 * 700, 0);
@@ -305,7 +305,7 @@ fn file_1_2(objects: &[Numbered<'_>]) -> Vec<u8> {
     file
 }
 
-/// A 0.1 file of these tensors.
+/// A 0.1 file with these tensors.
 fn file_0_1(tensors: &[Numbered<'_>]) -> Vec<u8> {
     let mut file = b"ZTEN0001".to_vec();
     file.resize(64 * 700, 0);
@@ -318,8 +318,8 @@ fn file_0_1(tensors: &[Numbered<'_>]) -> Vec<u8> {
     file
 }
 
-/// Objects of one file, made by chance, mean what each means in a file of its own. `head`: what is reported
-/// of an empty one.
+/// Random objects in one file mean the same as each alone in a file. `head`: the description of an empty
+/// file.
 fn check_after_each_other(
     head: &str,
     file_of: fn(&[Numbered<'_>]) -> Vec<u8>,
@@ -332,7 +332,7 @@ fn check_after_each_other(
         let wrong = if seed % 3 == 0 { 40 } else { u64::MAX / 6 };
         let definition = |n: u64| {
             if seed % 2 == 0 {
-                made.0 = seed + n % 3; // three forms, each again and again
+                made.0 = seed + n % 3; // three forms, each several times
             }
             one(&mut made, n, wrong)
         };
@@ -340,7 +340,7 @@ fn check_after_each_other(
         let numbered: Vec<Numbered<'_>> = objects.iter().map(Vec::as_slice).enumerate().collect();
         let alone: Vec<_> = numbered.iter().map(|one| outcome_of(file_of(&[*one]))).collect();
         let combined = outcome_of(file_of(&numbered));
-        // A file is read before it is judged: what is no manifest at all comes first.
+        // A file is parsed before it is checked, so errors of the manifest's syntax come first.
         let misread = |e: &&Cause| matches!(e, Cause::Broken(Rule::OffsetType | Rule::CborMalformed));
         let errors = || alone.iter().filter_map(|outcome_of| outcome_of.as_ref().err());
         match errors().find(misread).or(errors().next()) {

@@ -1,5 +1,5 @@
-//! What opening a hostile file may take: never more than `max_memory`, whatever the file's bytes are, counted
-//! by the allocator; and the limit that is the default.
+//! Memory for opening a hostile file never exceeds `max_memory`, counted by the allocator. Also tests the
+//! default limit.
 
 use crate::common;
 use crate::counting;
@@ -14,10 +14,10 @@ use ztensor::source::ByteSource;
 
 /// Bytes of a manifest of each form.
 const SIZE: usize = 1 << 17;
-/// What an open file takes beside what its bytes say: its own struct, and a first entry in each table.
+/// Memory of an open file besides its contents: the struct, and a first entry in each table.
 const FIXED: u64 = 32 << 10;
 
-/// A 1.2 file of this manifest alone.
+/// A 1.2 file with this manifest only.
 fn file_1_2(manifest: &[u8]) -> Vec<u8> {
     let mut bytes = b"ZTEN1000".to_vec();
     bytes.resize(64, 0);
@@ -27,7 +27,7 @@ fn file_1_2(manifest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A file of another container, whose end is the size alone.
+/// A file of another container, whose end is only the size.
 fn file_before(magic: &[u8; 8], manifest: &[u8]) -> Vec<u8> {
     let mut bytes = magic.to_vec();
     bytes.resize(64, 0);
@@ -41,7 +41,7 @@ fn head(major: u8, count: usize) -> Vec<u8> {
     [&[major | 26][..], &(count as u32).to_be_bytes()].concat()
 }
 
-/// As many `parts` as fill a manifest, the number of each being part of it.
+/// Enough `parts` to fill a manifest. Each part contains its number.
 fn many(part: impl Fn(u32) -> Vec<u8>) -> (usize, Vec<u8>) {
     let mut parts = Vec::new();
     let mut count = 0;
@@ -52,7 +52,7 @@ fn many(part: impl Fn(u32) -> Vec<u8>) -> (usize, Vec<u8>) {
     (count as usize, parts)
 }
 
-/// A text of eight digits that says a number.
+/// A text of eight digits.
 fn digits(n: u32) -> Vec<u8> {
     format!("\x68{n:08}").into_bytes()
 }
@@ -62,13 +62,13 @@ fn attribute(value: &[u8]) -> Vec<u8> {
     file_1_2(&[b"\xa3gversione1.2.0gobjects\xa0jattributes\xa1aa", value].concat())
 }
 
-/// A file of these objects, each with its name in front.
+/// A file with these objects. A name precedes each.
 fn objects(object: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
     let (count, all) = many(|n| [digits(n), object(n)].concat());
     file_1_2(&[&b"\xa2gversione1.2.0gobjects"[..], &head(0xa0, count), &all].concat())
 }
 
-/// A file of one object whose definition is this.
+/// A file with one object with this definition.
 fn one_object(object: &[u8]) -> Vec<u8> {
     file_1_2(&[b"\xa2gversione1.2.0gobjects\xa1aa", object].concat())
 }
@@ -158,20 +158,20 @@ fn forms() -> Vec<(String, Vec<u8>)> {
     let (_, fields) = many(|n| [digits(n), b"\x00".to_vec()].concat());
     let old = [b"\x81", &tensor(0, &fields)[..]].concat();
     forms.push(("a 0.1 tensor of many fields".into(), file_before(b"ZTEN0001", &old)));
-    // Each component has the name of a dtype that only the tensor says.
+    // Each component has the name of a dtype that only the tensor declares.
     let (count, all) = many(|n| [&digits(n)[..], b"\xa2foffset\x00flength\x00"].concat());
     let name = [head(0x60, SIZE), vec![b'd'; SIZE]].concat();
     let tensor = [b"\xa4", &EMPTY[1..], b"edtype", &name, b"jcomponents", &head(0xa0, count), &all].concat();
     let old = [b"\xa2gversionc1.0gtensors\xa1aa", &tensor[..]].concat();
     forms.push(("1.0 components of a long dtype".into(), file_before(b"ZTEN1000", &old)));
-    // Looked through for "tensors", which a file without the last magic may be.
+    // The reader searches it for "tensors", because a file without the last magic may be in that format.
     let (count, all) = many(|_| b"\x81\x00".to_vec());
     let cut = [b"\xa2gversione1.2.0gobjects", &head(0x80, count)[..], &all].concat();
     forms.push(("a file without an end".into(), file_before(b"ZTEN1000", &cut)));
     forms
 }
 
-/// Bytes that are borrowed, or only read: no memory of their own is counted.
+/// A source of bytes that are borrowed or only read. It does not count as allocated memory.
 #[derive(Clone)]
 struct Bytes(Arc<ReadOnly>);
 
@@ -195,7 +195,7 @@ impl ByteSource for Bytes {
     }
 }
 
-/// What opening it comes to, and the most that was held meanwhile.
+/// The result of opening it, and the peak of memory meanwhile.
 fn open(bytes: &Bytes, borrowed: bool, max_memory: Option<u64>) -> (Result<(), Error>, u64) {
     let options = OpenOptions { max_memory, ..OpenOptions::default() };
     let (opened, held) = peak(|| {
@@ -215,7 +215,7 @@ fn no_form_of_a_file_takes_more_than_the_limit() {
         for borrowed in [true, false] {
             let (whole, most) = open(&bytes, borrowed, None);
             let manifest = bytes.size();
-            // What a file that is cut short may be the end of is looked for a piece at a time.
+            // The search for the possible end of a truncated file reads it in pieces.
             let fixed = FIXED + if whole.is_err() { 1 << 20 } else { 0 };
             assert!(most <= 256 << 20, "{name}: {most} bytes by default");
             if let Err(e) = &whole {
@@ -233,7 +233,7 @@ fn no_form_of_a_file_takes_more_than_the_limit() {
                     Err(e) if e.cause() == Cause::Limit => {
                         let text = e.to_string();
                         assert!(text.contains("max_memory") && text.contains(&limit.to_string()), "{e}");
-                        // What is charged is not far from what is taken.
+                        // The charged memory is close to the allocated memory.
                         assert!(most * 4 + 4 * manifest + FIXED > limit, "{name}: {most} of {limit}: {e}");
                     }
                     Err(e) => assert!(whole.is_err(), "{name}: {e}"),
@@ -245,7 +245,7 @@ fn no_form_of_a_file_takes_more_than_the_limit() {
 
 #[test]
 fn the_same_number_holds_for_a_value_that_is_passed_over() {
-    // Unknown fields one after the other: each takes as much as is there, and gives it back.
+    // Unknown fields one after the other: each uses all memory that is left, and frees it.
     let (count, all) = many(|_| b"\x81\x00".to_vec());
     let field = [head(0x80, count), all].concat();
     let fields: Vec<u8> = (0..20).flat_map(|n| [&digits(n), &field[..]].concat()).collect();
@@ -254,7 +254,7 @@ fn the_same_number_holds_for_a_value_that_is_passed_over() {
     let (opened, most) = open(&bytes, true, None);
     opened.unwrap();
     assert!(most < 60 << 20, "{most} bytes for a field of {SIZE}");
-    // One field takes up to 30 times its bytes, while its tape grows: not all 20 of them at once.
+    // One field uses up to 30 times its bytes while its tape grows. The 20 fields do not use it at once.
     open(&bytes, true, Some(48 * SIZE as u64)).0.unwrap();
 }
 

@@ -1,5 +1,5 @@
-//! What is refused, and what fails: a refused call changes nothing; a writer that failed or was dropped
-//! leaves no trace.
+//! Rejected calls and failures. A rejected call changes nothing. A writer that failed or was dropped leaves
+//! no file.
 
 use crate::common;
 
@@ -18,7 +18,7 @@ fn cause<T>(result: Result<T>) -> Option<Cause> {
     result.err().map(|e| e.cause())
 }
 
-/// One call that has to be refused, and how.
+/// A call that must be rejected, and the expected error.
 type Refused = (&'static str, Cause, Box<dyn Fn(&mut Writer) -> Result<()>>);
 
 fn refused_between_objects() -> Vec<Refused> {
@@ -47,7 +47,7 @@ fn refused_between_objects() -> Vec<Refused> {
         ("no components", Cause::InvalidArgument, Box::new(object("dense", &[]))),
         ("a role twice", Cause::Exists, Box::new(object("odd", &["a", "b", "a"]))),
         (
-            "csr that is no matrix",
+            "csr that is not a matrix",
             Cause::InvalidArgument,
             Box::new(object("sparse_csr", &["values", "indices", "indptr"])),
         ),
@@ -121,7 +121,7 @@ fn refused_between_objects() -> Vec<Refused> {
 }
 
 #[test]
-fn a_refused_call_leaves_the_writer_as_it_was() {
+fn a_rejected_call_does_not_change_the_writer() {
     let (first, last) = (
         || Sample::dense("first", Dtype::F32, &[2], vec![1; 8]),
         || Sample::dense("last", Dtype::U8, &[3], vec![2; 3]),
@@ -154,7 +154,7 @@ fn a_refused_call_within_an_object_leaves_its_open_component_open() {
         assert_eq!(cause(w.begin(&taken, Attributes::default())), Some(Cause::State));
         assert_eq!(cause(w.finish()), Some(Cause::State));
         assert_eq!(cause(w.component(&spec("a"))), Some(Cause::Exists));
-        w.data(&[3, 4]).expect("the component that was open is open still");
+        w.data(&[3, 4]).expect("the open component is no longer open");
         w.end().unwrap();
     });
     let parts: [(ComponentSpec<'_>, &[u8]); 1] = [(ComponentSpec::new("a", Dtype::U16), &[1, 2, 3, 4])];
@@ -185,7 +185,7 @@ fn a_stream_has_to_give_as_many_bytes_as_were_announced() {
     assert_eq!(cause(writer.set_attribute("k", Value::NULL)), Some(Cause::State));
 }
 
-/// Takes so many bytes, then fails; `publish` fails where nothing is left.
+/// Accepts this many bytes, then fails. `publish` fails if none are left.
 struct Failing(usize);
 
 impl ByteSink for Failing {
@@ -200,7 +200,7 @@ impl ByteSink for Failing {
     }
 }
 
-/// Takes everything, and cannot take it back.
+/// Accepts everything, but cannot be truncated.
 struct Stuck;
 
 impl ByteSink for Stuck {
@@ -218,7 +218,7 @@ impl ByteSink for Stuck {
 }
 
 #[test]
-fn who_gives_up_hears_of_a_rollback_that_fails() {
+fn abort_reports_a_failed_rollback() {
     let mut writer = Writer::to_sink(Box::new(Stuck), &WriterOptions::default()).unwrap();
     writer.begin(&ObjectSpec { name: "x", format: "other", shape: &[] }, Attributes::default()).unwrap();
     let open = writer.finish().unwrap_err();
@@ -228,7 +228,7 @@ fn who_gives_up_hears_of_a_rollback_that_fails() {
     for part in ["object \"x\" is still open", "the file could not be cut back"] {
         assert!(error.message().contains(part), "{error}");
     }
-    assert_eq!(cause(writer.end()), Some(Cause::State), "it is over");
+    assert_eq!(cause(writer.end()), Some(Cause::State), "the writer has ended");
     let again = writer.abort(Error::new(Cause::State, format_args!("once more")));
     assert_eq!(again.message(), "once more");
 }
@@ -246,7 +246,7 @@ fn a_sink_that_fails_at_any_byte_fails_the_writer_for_good() {
                     assert_eq!(
                         cause(sample.write(&mut writer)),
                         Some(Cause::State),
-                        "it goes on after {error}"
+                        "the writer continues after {error}"
                     );
                     assert_eq!(cause(writer.finish()), Some(Cause::State));
                     return Err(error);
@@ -255,7 +255,7 @@ fn a_sink_that_fails_at_any_byte_fails_the_writer_for_good() {
             writer.finish()
         };
         for capacity in (0..=size).step_by(if size > 3000 { 13 } else { 1 }).chain([size - 1, size]) {
-            let error = run(capacity).expect_err("more bytes than there is room for");
+            let error = run(capacity).expect_err("wrote more bytes than the sink can hold");
             assert_eq!(error.cause(), Cause::Io, "room for {capacity} of {size}: {error}");
         }
         assert_eq!(run(size + 1).unwrap().file_size, size as u64);
@@ -279,7 +279,7 @@ fn a_writer_that_fails_or_is_dropped_leaves_the_destination_and_no_temporary_fil
     drop(start(&path));
     assert_eq!((folder.names(), std::fs::read(&path).unwrap() == old), (vec![String::from("kept.zt")], true));
 
-    // The folder's name is taken by a file before the end: the finish fails.
+    // A file with the folder's name appears before the end, so finish fails.
     let below = folder.path("below");
     std::fs::create_dir(&below).unwrap();
     let mut writer = start(&below.join("new.zt"));
@@ -288,7 +288,7 @@ fn a_writer_that_fails_or_is_dropped_leaves_the_destination_and_no_temporary_fil
     assert_eq!(cause(writer.finish()), Some(Cause::State));
     assert_eq!(folder.names(), ["kept.zt"]);
 
-    // A folder takes the destination's name before the end: nothing can be given that name.
+    // A folder with the destination's name appears before the end, so the file cannot be renamed to it.
     let taken = folder.path("taken.zt");
     let mut writer = start(&taken);
     std::fs::create_dir(&taken).unwrap();

@@ -1,4 +1,5 @@
-//! Obligations of zTensor 2 that no file of the corpus breaks: what becomes of such files, and by which rule.
+//! Rules of zTensor 2 that no file of the corpus breaks: the result for such files, and the rule in the
+//! error.
 
 use crate::common;
 
@@ -22,7 +23,7 @@ fn verify(file: &File) -> Result<()> {
     file.verify(&VerifyOptions::default(), &|_, _| true, &mut VerifyReport::default())
 }
 
-/// The rule that was broken, or "valid" or "unsupported".
+/// The broken rule, or "valid" or "unsupported".
 fn rule<T>(outcome: Result<T>) -> &'static str {
     match outcome {
         Ok(_) => "valid",
@@ -35,7 +36,7 @@ fn dense(shape: &[u64], part: Part) -> File {
     open(file(&[Object::new("o", "dense", shape, vec![part])])).unwrap()
 }
 
-/// What reading all of the data, and verifying the file, give.
+/// The results of reading all data, and of verifying the file.
 fn read_and_verified(file: &File) -> [&'static str; 2] {
     let component = data(file, "o");
     let size = component.size().unwrap() as usize;
@@ -46,7 +47,7 @@ fn little_endian(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// F1 to F3: what of a file is too little to be one, whatever it begins with.
+/// F1 to F3: a file that is too small is rejected, whatever its first bytes.
 #[test]
 fn a_file_of_fewer_than_48_bytes_is_too_small() {
     let whole = file(&[]);
@@ -70,9 +71,9 @@ fn a_file_of_fewer_than_48_bytes_is_too_small() {
     assert_eq!((png.cause(), png.rule_name()), (Cause::NotZtensor, c""));
 }
 
-/// C4 before C8: the number of a tag is none of the numbers that have a shortest form.
+/// C4 before C8: a tag is a syntax error, also if its number is not in the shortest form.
 #[test]
-fn a_tag_is_no_syntax_however_its_number_is_written() {
+fn a_tag_is_a_syntax_error_in_every_form_of_its_number() {
     for tag in [&b"\xc1"[..], b"\xd8\x05", b"\xd8\x20", b"\xd9\x00\x01", b"\xdb\0\0\0\0\0\0\0\x01", b"\xdf"] {
         let under_unknown_key = [b"\xa2\x61k", tag, b"\x00\x67objects\xa0"].concat();
         let in_attributes = [b"\xa2\x67objects\xa0\x6aattributes\xa1\x61k", tag, b"\x00"].concat();
@@ -83,7 +84,7 @@ fn a_tag_is_no_syntax_however_its_number_is_written() {
     }
 }
 
-/// H4: what else is wrong with a part is said before that its shard is not in the table.
+/// H4: other errors in a part are reported before a shard that is not in the table.
 #[test]
 fn a_part_is_a_part_before_its_shard_is_looked_for() {
     let part = |fields: &[(&'static str, Cbor<'static>)]| {
@@ -110,7 +111,7 @@ fn frame(content: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Frames, and a table that says how many bytes each decodes to.
+/// Frames, and a table with the decoded size of each.
 fn seekable(frames: &[(&[u8], u32)]) -> Vec<u8> {
     let (mut out, mut entries) = (Vec::new(), Vec::new());
     for (content, claim) in frames {
@@ -126,9 +127,9 @@ fn seekable(frames: &[(&[u8], u32)]) -> Vec<u8> {
     out
 }
 
-/// Z1, Z3 to Z5, Z7, E2: also of parts that decode to nothing.
+/// Z1, Z3 to Z5, Z7, E2: also for parts that decode to 0 bytes.
 #[test]
-fn a_table_of_frames_is_held_to_what_it_says() {
+fn a_table_of_frames_must_match_the_frames() {
     let (sound, broken) = ("valid", "Encoding");
     for (stored, size, expected) in [
         (Vec::new(), 0, broken),
@@ -149,7 +150,7 @@ fn a_table_of_frames_is_held_to_what_it_says() {
         let said = read_and_verified(&dense(&[size], Part::new("data", "u8", stored.clone()).seekable(size)));
         assert_eq!(said, [expected; 2], "{size} bytes of {stored:02x?}");
     }
-    // The last may have more bytes than the others.
+    // The last frame may have more bytes than the others.
     let part = Part::new("data", "u8", seekable(&[(b"abcd", 4), (b"efghijklm", 9)])).seekable(13);
     let file = dense(&[13], part);
     assert_eq!(read_and_verified(&file), [sound; 2]);
@@ -160,7 +161,7 @@ fn a_table_of_frames_is_held_to_what_it_says() {
     }
 }
 
-/// D2, D3: an algorithm that other containers have is none that is registered here.
+/// D2, D3: an algorithm that only other containers have is not registered in zTensor 2.
 #[test]
 fn digests_are_those_that_are_registered() {
     for (digest, expected) in [
@@ -177,7 +178,7 @@ fn digests_are_those_that_are_registered() {
     }
 }
 
-/// T2, T3, E1: names that mean something elsewhere are unknown here, and digests are checked all the same.
+/// T2, T3, E1: names of other containers are unknown in zTensor 2. Digests are checked nevertheless.
 #[test]
 fn names_of_other_containers_are_unknown() {
     for name in ["f32", "u8", "f6_e2m3", "gguf_q4_0", ""] {
@@ -194,7 +195,7 @@ fn names_of_other_containers_are_unknown() {
     }
 }
 
-/// T4 of any part, T5 where the number of elements is known.
+/// T4 for every part, T5 if the number of elements is known.
 #[test]
 fn the_bytes_of_a_registered_type_are_looked_at_wherever_it_is() {
     let bad = || Part::new("data", "u8", vec![1, 2, 0]).of_type("bool");
@@ -203,7 +204,7 @@ fn the_bytes_of_a_registered_type_are_looked_at_wherever_it_is() {
         assert_eq!(rule(verify(&file)), "LayoutData", "{layout}");
     }
     assert_eq!(read_and_verified(&dense(&[3], bad().digest_of(&[1, 2, 0]))), ["valid", "LayoutData"]);
-    // Section 7.2: what the bytes mean is looked at before their digest.
+    // Section 7.2: contents are checked before digests.
     assert_eq!(read_and_verified(&dense(&[3], bad().digest_of(b"others"))), ["valid", "LayoutData"]);
     let odd = Part::new("data", "u8", vec![0xff, 0x10]).of_type("f4_e2m1").digest_of(b"others");
     assert_eq!(read_and_verified(&dense(&[3], odd)), ["valid", "LayoutData"]);
@@ -232,7 +233,7 @@ fn the_bytes_of_a_registered_type_are_looked_at_wherever_it_is() {
 
 /// LR5 to LR7.
 #[test]
-fn rows_are_looked_at_however_odd_they_are() {
+fn rows_are_checked_for_every_shape() {
     for (shape, indices, indptr, expected) in [
         ([0, 0], &[][..], &[0][..], "valid"),
         ([2, 0], &[], &[0, 0, 0], "valid"),
@@ -298,9 +299,9 @@ fn all_blocks_of_gguf_have_their_sizes() {
     }
 }
 
-/// H6: whatever stands where a shard is to be.
+/// H6: for every kind of file in place of a shard.
 #[test]
-fn what_is_no_file_of_its_own_is_no_shard() {
+fn a_shard_must_be_a_complete_file() {
     let sound = data_shard(&[(PAGE, b"abc")]);
     let changed = |from_end: usize| {
         let mut bytes = sound.clone();
@@ -326,7 +327,7 @@ fn what_is_no_file_of_its_own_is_no_shard() {
         ("a hash that differs", hash_differs, "ShardIdentity"),
         ("a manifest without objects", with(b"\xa0"), "ShardIdentity"),
         ("a manifest with more behind it", with(b"\xa1\x67objects\xa0\x00"), "ShardIdentity"),
-        ("nothing but text", vec![b'x'; 9000], "ShardIdentity"),
+        ("only text", vec![b'x'; 9000], "ShardIdentity"),
     ] {
         let folder = Folder::new();
         let tensor = Tensor { name: "x", shard: Some("a"), offset: PAGE, bytes: &bytes[PAGE..PAGE + 3] };

@@ -1,5 +1,5 @@
-//! What the shards of a zTensor 2 file may take: memory of one budget with the file that names them, and how
-//! many they are.
+//! Limits for the shards of a zTensor 2 file: their number, and one memory budget that they share with the
+//! root.
 
 use crate::common;
 
@@ -9,10 +9,10 @@ use ztensor::error::{Cause, Result};
 use ztensor::reader::{File, OpenOptions, Shards};
 
 const SHARDS: usize = 24;
-/// Most shards that there may be.
+/// The maximum number of shards.
 const MAX_SHARDS: usize = 65_536;
 
-/// A model of a root `m.zt` and of shards, each with a manifest of 3,000 objects; those of the root are in
+/// A model with a root `m.zt` and shards, each with a manifest of 3,000 objects. The root's objects are in
 /// the shards in turn.
 fn model() -> Folder {
     let folder = Folder::new();
@@ -42,7 +42,7 @@ fn read(file: &File, at: usize) -> Result<()> {
     data(file, &name_of(at)).read(&mut [0; 8])
 }
 
-/// The least memory that something works with.
+/// The least memory with which `works` succeeds.
 fn least(works: impl Fn(u64) -> Result<()>) -> u64 {
     let (mut refused, mut enough) = (0, 64 << 20);
     while enough - refused > 1 {
@@ -57,7 +57,7 @@ fn least(works: impl Fn(u64) -> Result<()>) -> u64 {
 }
 
 #[test]
-fn the_manifest_of_a_shard_is_read_in_what_the_file_leaves_of_its_memory() {
+fn the_manifest_of_a_shard_shares_the_memory_limit_of_the_file() {
     let folder = model();
     let root = least(|memory| open(&folder, memory, Shards::Never).map(drop));
     let file = open(&folder, root + 10_000, Shards::OnUse).unwrap();
@@ -70,7 +70,7 @@ fn the_manifest_of_a_shard_is_read_in_what_the_file_leaves_of_its_memory() {
 }
 
 #[test]
-fn any_number_of_shards_are_opened_in_the_memory_of_one_and_what_stays_of_each() {
+fn shards_are_opened_with_the_peak_memory_of_one() {
     let folder = model();
     let one = least(|memory| read(&open(&folder, memory, Shards::OnUse)?, 0));
     let enough = one + (SHARDS << 10) as u64;

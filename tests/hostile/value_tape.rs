@@ -1,5 +1,5 @@
-//! Values in their buffer: the same as in a tree, however they are made, and in about as many bytes as files
-//! take.
+//! Values in their buffer: equal to values in a tree, however they are built. They use about as many bytes as
+//! in files.
 
 use crate::common;
 use crate::counting;
@@ -11,7 +11,7 @@ use ztensor::memory::Budget;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::value::{order, Attributes, Element, Kind, OwnedValue, Tape, Value, ValueBuilder};
 
-/// Numbers that repeat from run to run.
+/// Pseudo-random numbers, the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -42,7 +42,7 @@ fn tree(random: &mut Random, depth: u32) -> Tree {
             Tree::Number(dtype, (0..dtype.size()).map(|_| random.below(2) as u8).collect())
         }
         9 => {
-            // All of one kind, or all of any.
+            // All items have the same kind, or random kinds.
             let even = random.below(2) == 0;
             let first = tree(random, depth - 1);
             let item = |_| if even { first.clone() } else { tree(random, depth - 1) };
@@ -55,7 +55,7 @@ fn tree(random: &mut Random, depth: u32) -> Tree {
     }
 }
 
-/// Whether they are the same, each item found by its number.
+/// Compares two values; finds each item by its index.
 fn is_same(tree: &Tree, value: Value<'_>) -> bool {
     match (tree, value.kind()) {
         (Tree::Null, Kind::Null) => true,
@@ -88,7 +88,7 @@ fn is_same(tree: &Tree, value: Value<'_>) -> bool {
 }
 
 #[test]
-fn values_are_what_was_put_together() {
+fn values_equal_the_tree_they_were_built_from() {
     let mut random = Random(3);
     let mut tape = Tape::default();
     let mut kept = Vec::new();
@@ -142,7 +142,7 @@ fn a_builder_nests_as_deep_as_an_attribute_map_and_no_deeper() {
 
 const TOKENS: usize = 256_000;
 
-/// A vocabulary as GGUF files have them, and the bytes that it takes there.
+/// A vocabulary as in GGUF files, and its size there in bytes.
 fn vocabulary(map: &mut ValueBuilder<'_>) -> u64 {
     let mut random = Random(5);
     let mut size = 0;
@@ -178,12 +178,12 @@ fn a_vocabulary_takes_little_more_memory_than_bytes_in_its_file() {
     assert_eq!(budget.held(), tape.charged());
     let most = size * 13 / 10;
     assert!((tape.capacity() as u64) < most, "{} bytes for {size} in the file", tape.capacity());
-    // Blocks of a mebibyte and more are the system's; one block for each text would be ten times as much.
+    // Blocks of one mebibyte or more come from the system. A block for each text would use ten times as much.
     assert!(heap < 3 << 20, "{heap} bytes on the heap");
 }
 
 #[test]
-fn memory_is_charged_before_it_is_asked_for() {
+fn memory_is_charged_before_it_is_allocated() {
     for limit in [0, 100, 10_000, 2 << 20] {
         let budget = Budget::new(limit);
         let mut tape = Tape::default();

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Installs the released ztensor wheels that read_back.py compares with, each with what it needs:
+# Installs the released ztensor wheels that read_back.py compares with, each with its dependencies:
 #     sh install.sh FOLDER        makes FOLDER/0.1.4, FOLDER/1.1.1 and so on
-# What is already there and works is left alone. PYTHON picks the interpreter (the 1.2.3 wheels are for 3.11 to 3.13).
-# Exit status 3: pip or its index is out of reach.
+# A release that is already installed and works is not changed. PYTHON selects the interpreter (the 1.2.3
+# wheels are for 3.11 to 3.13).
+# Exit status 3: pip is missing or its index cannot be reached.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: install.sh FOLDER" >&2; exit 1; }
@@ -15,7 +16,7 @@ mkdir -p "$1"
 for release in 0.1.4 1.1.1 1.2.3 2.0.0 2.1.1 2.1.2; do
     target=$1/$release
     case $release in
-    2.*) modules= ;; # gives bytes, without numpy
+    2.*) modules= ;; # returns bytes, without numpy
     *) modules="numpy, scipy, ml_dtypes," ;;
     esac
     if PYTHONPATH=$target "$python" -c "

@@ -1,22 +1,23 @@
-"""Reads files that libztensor wrote with a released reader, and compares them with what was meant.
+"""Reads files that libztensor wrote with a released reader, and compares them with the expected contents.
 
     PYTHONPATH=FOLDER_OF_THAT_RELEASE python read_back.py RELEASE DIR
 
-RELEASE is one of those at the end (install.sh makes the folders). Every NAME.zt in DIR that has a sibling
+RELEASE is one of those at the end; install.sh makes the folders. Every NAME.zt in DIR with a sibling
 NAME.expect.json is read with the release's own API and compared with it:
 
     {"version", "attributes", "objects": [{"name", "shape", "format", "attributes", "components": [
         {"role", "dtype", "type", "encoding", "digest", "offset", "length", "decoded_length",
          "sha256_of_decoded_little_endian_bytes"}]}]}
 
-A component may also have "stored_dtype" (its spelling in the file, if not "dtype") and "endianness". Values that
-JSON lacks are {"$bytes": hex}, {"$float": "nan"}, {"$tag": [n, v]}, {"$map": [[k, v]]}, {"$undefined": true} and
-{"$simple": n}. "canonical" in an expectation is the file that the release has to make of this one in canonical form,
-byte for byte. A component with a digest that the release checks is read with the check on; then one of its bytes is
-flipped in a copy, and the release has to refuse that, or "verified" would mean nothing. What a release cannot read or
-does not show is named here with the reason, counted and printed, never passed over in silence.
+A component may also have "stored_dtype" (its spelling in the file, if not "dtype") and "endianness". Values
+that JSON does not have are {"$bytes": hex}, {"$float": "nan"}, {"$tag": [n, v]}, {"$map": [[k, v]]},
+{"$undefined": true} and {"$simple": n}. "canonical" names the file that the release must make of this one in
+canonical form, byte for byte. If the release checks a component's digest, the component is read with the
+check on. Then one of its bytes is flipped in a copy, and the release must reject it; otherwise "verified"
+would mean nothing. Contents that a release cannot read or does not show are listed here with the reason,
+counted and printed.
 
-Exit status: 0 all well, 1 a file differs, 2 nothing was checked (no file, or not that release).
+Exit status: 0 success, 1 a file differs, 2 nothing was checked (no file, or a different release).
 """
 
 import argparse
@@ -35,7 +36,7 @@ DTYPES = dict(zip(
 KNOWN_1_1_1 = ("dense", "sparse_csr", "sparse_coo")
 ONLY_IN_1_1 = ("f8_e4m3", "f8_e5m2", "complex64", "complex128")
 
-# What no call of a release gives; anything else has to be there to be compared.
+# Contents that no call of a release returns. Everything else must be there to be compared.
 NOT_SHOWN = {
     "0.1.4": {"attributes": "a tensor's own fields are read past"},
     "1.1.1": {"attributes": "read past", "type": "logical types are read past",
@@ -51,8 +52,8 @@ NOT_SHOWN.update(dict.fromkeys(("2.0.0", "2.1.1", "2.1.2"), {
 for table in NOT_SHOWN.values():
     table.update(dict.fromkeys(("version", "uncompressed_length"), "never given"))
 
-# Files that a release cannot take: (releases, the file, is it refused at open, why). Where it is refused, that is
-# checked too, so that a line here does not outlive its reason.
+# Files that a release does not accept: (releases, the file, whether it is rejected at open, reason). If so,
+# the rejection is checked, so that a row does not outlive its reason.
 FILE_SKIPS = [
     (("0.1.4", "1.1.1"), lambda e: any("\0" in o["name"] for o in e["objects"]), False, "C strings: no NUL in names"),
     (("1.1.1", "1.2.3"), lambda e: any(n >= 1 << 63 for o in e["objects"] for n in o["shape"]), False,
@@ -73,7 +74,7 @@ checked = collections.Counter()  # what -> times
 
 
 class Differs(Exception):
-    """What was read is not what was meant."""
+    """The contents read are not the expected ones."""
 
 
 def require(condition, message):
@@ -111,12 +112,12 @@ def is_complex(obj):
 
 def same_array(obj, array):
     same(obj["name"], "the array's dtype", DTYPES[dtypes(obj)["data"]], str(array.dtype))
-    shape = obj["shape"] or ([1] if release == "1.2.3" else [])  # 1.2.3 gives a scalar as [1]
+    shape = obj["shape"] or ([1] if release == "1.2.3" else [])  # 1.2.3 returns [1] for a scalar
     same(obj["name"], "the array's shape", shape, list(array.shape))
 
 
 class Release:
-    """names; describe(object): what the metadata says; data(object): {role: bytes}; verify(path, object, role): raises
+    """names; describe(object): the metadata; data(object): {role: bytes}; verify(path, object, role): raises
     if the digest of that component is wrong."""
 
     digests = "crc32c:0[xX][0-9a-fA-F]{8}|sha256:[0-9a-fA-F]{64}"
@@ -156,7 +157,7 @@ class Release_0_1_4(Release):
 class Release_1_1_1(Release):
     def describe(self, obj, index):
         m = self.reader.metadata(obj["name"])
-        components = {c["role"]: {} for c in obj["components"]}  # no call lists them; reading will tell
+        components = {c["role"]: {} for c in obj["components"]}  # no call lists them; reading finds them
         if m.layout == "dense":
             components["data"] = {"dtype": m.dtype_str, "encoding": m.encoding, "digest": m.checksum,
                                   "offset": m.offset, "length": m.size}
@@ -192,7 +193,7 @@ class Release_1_1_1(Release):
 
     @staticmethod
     def component(reader, name, role):
-        """The call under the sparse half of read_tensor; it always checks the digest."""
+        """The call below the sparse half of read_tensor; it always checks the digest."""
         view = ztensor.lib.ztensor_reader_read_tensor_component(reader._ptr, name.encode(), role.encode())
         view = ztensor.ffi.gc(ztensor._check_ptr(view, name), ztensor.lib.ztensor_free_tensor_view)
         return bytes(ztensor.ffi.buffer(view.data, view.len))
@@ -200,7 +201,7 @@ class Release_1_1_1(Release):
     @staticmethod
     def verify(path, obj, role):
         reader = ztensor.Reader(str(path))
-        if role == "data" and not is_complex(obj):  # read_tensor checks no raw data, whatever it is told
+        if role == "data" and not is_complex(obj):  # read_tensor never checks raw data, even if asked to
             reader.read_tensors([obj["name"]], verify_checksum=True)
         else:
             Release_1_1_1.component(reader, obj["name"], role)
@@ -227,14 +228,14 @@ class Release_1_2_3(Release):
 
     @staticmethod
     def verify(path, obj, role):
-        """Reading checks compressed components only; this copies the file and checks every one."""
+        """Reading checks compressed components only. This copies the file and checks every component."""
         with tempfile.TemporaryDirectory() as folder:
             ztensor.remove_tensors(str(path), str(pathlib.Path(folder, "copy.zt")), [])
 
 
 class Release_2(Release):
     digests = "xxh3:[0-9a-f]{16}|sha256:[0-9a-f]{64}"
-    mismatch = r"rejected \((Digest|Encoding)\)"  # of decoded bytes, where they can be decoded
+    mismatch = r"rejected \((Digest|Encoding)\)"  # for decoded bytes, if they can be decoded
     layouts = {"zt.sparse_csr/1": "sparse_csr", "zt.sparse_coo/1": "sparse_coo"}
 
     def __init__(self, path):
@@ -250,7 +251,7 @@ class Release_2(Release):
 
     @staticmethod
     def part(part, layout):
-        is_bool = (part.dtype, part.logical) == ("u8", "bool")  # a dtype here, as it is in 1.2
+        is_bool = (part.dtype, part.logical) == ("u8", "bool")  # a dtype in our JSON and in 1.2
         described = {"dtype": "bool" if is_bool else DTYPES[part.dtype], "type": None if is_bool else part.logical}
         if layout.startswith("gguf."):
             del described["type"]
@@ -263,7 +264,7 @@ class Release_2(Release):
 
     @staticmethod
     def verify(path, obj, role):
-        require(ztensor.open(str(path))[obj["name"]][role].verify(), "%s/%s: it has no digest" % (obj["name"], role))
+        require(ztensor.open(str(path))[obj["name"]][role].verify(), "%s/%s: no digest" % (obj["name"], role))
 
     @staticmethod
     def check_whole(path, expect):
@@ -278,12 +279,12 @@ class Release_2(Release):
             writer = ztensor.Writer(str(made), canonical=True)
             writer.ingest(ztensor.open(str(path)))
             writer.finish()
-            require(made.read_bytes() == path.with_name(expect["canonical"]).read_bytes(), "another canonical file")
+            require(made.read_bytes() == path.with_name(expect["canonical"]).read_bytes(), "the canonical files differ")
         checked["canonical files compared"] += 1
 
 
 def same_value(where, want, have):
-    """Compares an attribute of the expectation with what Python got."""
+    """Compares an attribute of the expectation with the one that Python got."""
     kind = next(iter(want)) if isinstance(want, dict) and len(want) == 1 else None
     if kind == "$bytes":
         same(where, "value", bytes.fromhex(want[kind]), have)
@@ -303,7 +304,7 @@ def same_value(where, want, have):
 
 
 def check_digest(path, obj, want, offset, length):
-    """The file has to pass, and the same file with one byte flipped in this component has to be refused."""
+    """The file must pass. With one flipped byte in this component, the file must be rejected."""
     where = "%s/%s" % (obj["name"], want["role"])
     if not re.fullmatch(Reader.digests, want["digest"]):
         return skip("digest check", "checks only " + Reader.digests)
@@ -360,7 +361,7 @@ def check_file(path, expect):
             same_value(obj["name"] + ": attributes", obj.get("attributes") or {}, have["attributes"])
         elif obj.get("attributes"):
             not_shown("attributes")
-        data = file.data(obj, index)  # None where it says why it is skipped
+        data = file.data(obj, index)  # None if a skip was printed
         for want in obj["components"]:
             check_component(path, obj, want, have["components"][want["role"]], data)
 
@@ -401,7 +402,7 @@ if __name__ == "__main__":
     try:
         import ztensor
         if not release.startswith("2."):
-            import ml_dtypes  # noqa: F401  (numpy learns bfloat16 from it)
+            import ml_dtypes  # registers bfloat16 in numpy
             import numpy
         found = importlib.metadata.version("ztensor"), sys.byteorder
         if found != (release, "little"):

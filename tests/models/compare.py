@@ -1,4 +1,4 @@
-"""What `zt ls --json --sha256` says of a file, held against arrays of NumPy."""
+"""Compares the output of `zt ls --json --sha256` for a file with arrays of NumPy."""
 
 import hashlib
 import json
@@ -29,22 +29,24 @@ class Checks:
 
 
 def listing(zt, path):
-    """The objects of a file by name, and its attributes; None and the message where it is refused."""
+    """The objects of a file by name, and its attributes; or None and the message if it is rejected."""
     ran = subprocess.run([zt, "ls", "--json", "--sha256", path], capture_output=True, text=True, encoding="utf-8")
     if not ran.stdout:
         return None, ran.stderr
     said = json.loads(ran.stdout)
-    return said, {entry["name"].replace("\\\\", "\\"): entry for entry in said["objects"]}  # a backslash is shown as two
+    # zt prints a backslash as two
+    return said, {entry["name"].replace("\\\\", "\\"): entry for entry in said["objects"]}
 
 
 def refusal(zt, path):
-    """The message of a file that is refused; None where it opens, or the program does not end as it should."""
+    """The message for a rejected file; None if it opens or the exit status is wrong."""
     ran = subprocess.run([zt, "ls", path], capture_output=True, text=True, encoding="utf-8")
     return ran.stderr if ran.returncode == 1 and ran.stderr.startswith("zt: ") else None
 
 
 def is_array(entry, array, dtype=None):
-    """Whether an object has the shape, the dtype and the bytes of an array; dtype names one that NumPy lacks."""
+    """Whether an object has the shape, the dtype and the bytes of an array. dtype: one that NumPy does not
+    have."""
     data = entry["components"][0]
     little = array.astype(array.dtype.newbyteorder("<"), copy=False)
     expected = hashlib.sha256(little.tobytes("C")).hexdigest()

@@ -1,4 +1,4 @@
-"""Arrays of every dtype, order and shape that NumPy writes, as npy and npz, against what zt reads of them:
+"""Writes arrays of every dtype, order and shape with NumPy, as npy and npz, and compares what zt reads:
 
     numpy_arrays.py ZT FOLDER [SEED]
 """
@@ -34,7 +34,7 @@ def array_of(rng, dtype, shape=None):
     if layout == 2 and array.ndim > 1:
         return array.T
     if layout == 3 and array.ndim > 0:
-        return array[::-1]  # which NumPy writes as a copy
+        return array[::-1]  # NumPy writes it as a copy
     return array
 
 
@@ -83,7 +83,7 @@ def main():
         checks.check(said is not None and list(objects) == list(arrays), f"{what}: its names")
         for name, array in arrays.items():
             checks.check(said is not None and is_array(objects[name], array), f"{what}: {name!r} {array.dtype} {array.shape}")
-        # What zt makes of it NumPy reads.
+        # NumPy reads what zt writes.
         back = os.path.join(folder, "back.npz")
         middle = os.path.join(folder, "middle.zt")
         steps = [[path, middle], [middle, back]]
@@ -95,7 +95,7 @@ def main():
                        and made[name].shape == array.shape for name, array in arrays.items())
             checks.check(same and made.files == list(arrays), f"{what}: NumPy reads what zt wrote")
 
-    # Damaged anywhere, a file is refused or shown, and never ends the program.
+    # A damaged file is rejected or listed, and never crashes the program.
     whole = open(path, "rb").read()
     for turn in range(60):
         damaged = bytearray(whole)

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Files as people have them: what NumPy and PyTorch write, and two real models, there and back byte for byte. The numbers
-# of the quantized one are those that ggml's C gives.
+# Files of NumPy and PyTorch, and two real models: converts them and back and compares them byte for byte.
+# Compares the numbers of the quantized model with ggml's C code.
 #     sh tests/models/run.sh LIBDIR ZT DEMO GGML OUT
-# LIBDIR has libztensor.so, ZT is the program zt. DEMO has model.safetensors once it was fetched, GGML is where
-# examples/ggml/build_ggml.sh builds. OUT keeps what is made. The quantized model (253 MB) is fetched with ZT_FETCH=1, or is
-# ZT_MODEL. The last line is "models: N passed, M failed".
+# LIBDIR has libztensor.so, ZT is the program zt. DEMO has model.safetensors after its download. GGML is the
+# build folder of examples/ggml/build_ggml.sh. OUT keeps the results. The quantized model (253 MB) is
+# ZT_MODEL, or is downloaded with ZT_FETCH=1. The last line is "models: N passed, M failed".
 set -u
 
 [ $# -eq 5 ] || { echo "usage: run.sh LIBDIR ZT DEMO GGML OUT" >&2; exit 2; }
@@ -19,7 +19,7 @@ bad() {
     echo "FAILED $1"
 }
 
-# The system's own Python: there PyTorch is, if it is there.
+# The system's own Python has PyTorch, if it is installed.
 python=/usr/bin/python3
 export PYTHONDONTWRITEBYTECODE=1
 for module in numpy torch; do
@@ -34,7 +34,7 @@ for module in numpy torch; do
     fi
 done
 
-# run WHAT ARGUMENT...: the program, quietly.
+# run WHAT ARGUMENT...: runs the program without output.
 run() {
     what=$1
     shift
@@ -43,7 +43,7 @@ run() {
 
 # same WHAT FILE FILE
 same() {
-    if cmp "$2" "$3"; then good; else bad "$1: $3 is another file than $2"; fi
+    if cmp "$2" "$3"; then good; else bad "$1: $3 differs from $2"; fi
 }
 
 # there_and_back NAME FILE SHARD_SIZE
@@ -62,7 +62,7 @@ there_and_back() {
     for target in zt "$end"; do
         mkdir "$name/$target"
         run "$name" convert --verify --shard-size="$size" "$file" "$name/$target/part.$target"
-        [ "$(find "$name/$target" -name "part-00001-of-*.$target" | wc -l)" = 1 ] || bad "$name: no shards of $target"
+        [ "$(find "$name/$target" -name "part-00001-of-*.$target" | wc -l)" = 1 ] || bad "$name: did not write shards of $target"
         for part in "$name/$target/"part-00001-of-*."$target"; do
             run "$name" verify "$part"
             run "$name" convert --verify "$part" "$name/back.$end"
@@ -75,7 +75,7 @@ there_and_back() {
 if sh "$root/examples/fetch_minilm.sh" "$demo/model.safetensors"; then
     there_and_back minilm "$demo/model.safetensors" 20M
 else
-    echo "models: skipped: MiniLM cannot be had"
+    echo "models: skipped: MiniLM is not available"
 fi
 
 model=${ZT_MODEL:-$out/gemma-3-270m-q4_k_m.gguf}
@@ -83,7 +83,7 @@ if ! [ -f "$model" ] && [ "${ZT_FETCH-}" = 1 ]; then sh "$root/examples/gguf/fet
 if [ -f "$model" ]; then
     there_and_back gemma "$model" 60M
     run gemma convert --dtype f32 "$model" gemma/numbers.f32.zt
-    # links NAME SOURCE...: a program with ggml and the library.
+    # links NAME SOURCE...: builds a program with ggml and the library.
     links() {
         name=$1
         shift
@@ -99,7 +99,7 @@ if [ -f "$model" ]; then
             ./test_numbers "$model" gemma/zstd.zt gemma/numbers.f32.zt; then good; else bad "numbers as f32"; fi
     fi
 else
-    echo "models: skipped: the quantized model is not there; ZT_FETCH=1 fetches it (253 MB)"
+    echo "models: skipped: the quantized model is missing; ZT_FETCH=1 downloads it (253 MB)"
 fi
 rm -rf minilm gemma
 echo "models: $passed passed, $failed failed"

@@ -1,4 +1,4 @@
-"""Checkpoints that the system's PyTorch writes, against what zt reads of them:
+"""Writes checkpoints with the system's PyTorch, and compares what zt reads:
 
     torch_checkpoints.py ZT FOLDER [SEED]
 """
@@ -15,7 +15,7 @@ from compare import Checks, is_array, listing, refusal
 
 
 def entries(value, path=()):
-    """The tensors in a checkpoint with their names: the path of keys, joined by dots."""
+    """The tensors of a checkpoint with their names: the path of keys, joined by dots."""
     if isinstance(value, torch.Tensor):
         yield ".".join(str(key) for key in path), value
     elif isinstance(value, dict):
@@ -60,7 +60,7 @@ def trained():
 
 
 def odd_tensors(rng):
-    """Views of every kind, of every dtype."""
+    """Views of every kind and dtype."""
     base = torch.arange(240, dtype=torch.float32).reshape(4, 5, 12)
     tensors = {
         "transposed": base.transpose(0, 2), "slice": base[1:3, ::2], "column": base[:, 1, 3], "expanded": base[0, 0].expand(3, 12),
@@ -94,7 +94,7 @@ def main():
         "parameters": dict(model.named_parameters()), "empty": {},
     }
     for name, value in cases.items():
-        # As an archive, and as before PyTorch 1.6.
+        # As an archive, and in the form before PyTorch 1.6.
         for protocol, is_archive in [(protocol, is_archive) for is_archive in [False, True] for protocol in [2, 3, 4, 5]]:
             path = os.path.join(folder, f"{name}.pt" if is_archive else f"{name}-legacy.pt")
             torch.save(value, path, pickle_protocol=protocol, _use_new_zipfile_serialization=is_archive)
@@ -117,12 +117,12 @@ def main():
             for key, value in wanted.items():
                 checks.check(values.get(key, "absent") == value, f"checkpoint: {key} is {values.get(key, 'absent')!r}")
 
-    # Tied weights are in the file once.
+    # Tied weights are stored once.
     said, objects = listing(zt, os.path.join(folder, "state_dict.pt"))
     tied = [objects[name]["components"][0]["offset"] for name in ("embedding.weight", "head.weight")]
     checks.check(tied[0] == tied[1], f"tied weights are at {tied}")
 
-    # A file that is not an archive of tensors is refused by its name.
+    # A file that is not an archive of tensors is rejected.
     script = os.path.join(folder, "script.pt")
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), script)
     checks.check("TorchScript" in (refusal(zt, script) or ""), f"TorchScript: {refusal(zt, script)}")
@@ -137,7 +137,7 @@ def main():
         is_listed = said and objects["q"]["components"][0]["dtype"].startswith("torch.") and is_tensor(objects["plain"], torch.ones(2))
         checks.check(is_listed, f"a quantised tensor is listed: {said or objects}")
 
-    # A model in shards, as Hugging Face writes them.
+    # A model in shards, in Hugging Face's layout.
     state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     shards = os.path.join(folder, "sharded")
     os.makedirs(shards, exist_ok=True)
@@ -159,7 +159,7 @@ def main():
     ran = subprocess.run([zt, "convert", "--force", "--verify", shards, joined], capture_output=True, text=True)
     checks.check(ran.returncode == 0, f"shards to one file: {ran.stderr}")
 
-    # Damaged anywhere, a file is refused or shown, and never ends the program.
+    # A damaged file is rejected or listed, and never crashes the program.
     whole = open(os.path.join(folder, "checkpoint.pt"), "rb").read()
     for turn in range(60):
         damaged = bytearray(whole)

@@ -1,6 +1,7 @@
-# Stands in for the toolchain file of the Android NDK: sets what that sets of what cmake/android.cmake asks, with $CC and $AR.
+# Replaces the toolchain file of the Android NDK: sets the variables that cmake/android.cmake reads, with $CC
+# and $AR.
 set(CMAKE_SYSTEM_NAME Android)
-set(CMAKE_SYSTEM_VERSION 1) # CMake asks for no NDK of its own then
+set(CMAKE_SYSTEM_VERSION 1) # so CMake does not search for an NDK
 set(CMAKE_ANDROID_ARCH_ABI "${ANDROID_ABI}")
 set(CMAKE_C_COMPILER "$ENV{CC}")
 set(CMAKE_C_COMPILER_TARGET aarch64-none-linux-android21)

@@ -1,4 +1,5 @@
-/* bcryptprimitives.dll for a wine that has none: Rust's standard library asks it for random bytes. */
+/* bcryptprimitives.dll for a wine that does not have it: Rust's standard library gets random bytes from
+ * it. */
 #include <stddef.h>
 
 unsigned char __stdcall SystemFunction036(void *bytes, unsigned long size);

@@ -1,5 +1,5 @@
-/* Prints the hashes of the numbers that blocks of every type hold, and of the blocks that are made of numbers, so that two
- * platforms can be compared. examples/ggml/test_blocks.cpp compares the same blocks with ggml.
+/* Prints hashes of the decoded numbers of every block type, and of blocks made from numbers, to compare two
+ * platforms. examples/ggml/test_blocks.cpp compares the same blocks with ggml.
  *     blocks . SCRATCH_FILE */
 #include "../data/blocks/blocks.h"
 #include "print.h"
@@ -22,7 +22,7 @@ static void *memory_for(size_t size)
     return memory;
 }
 
-/* Writes one object and opens the file that has it. */
+/* Writes one object and opens the file. */
 static zt_file *written(zt_dtype dtype, zt_type type, size_t elements, const void *data, size_t size)
 {
     const uint64_t shape[2] = {100, elements / 100};
@@ -55,7 +55,7 @@ static void print_decoded(const struct block_type *type)
         written_size != elements * 4)
         stop(type->name);
     for (i = 0; i < elements; i++)
-        if ((numbers[i] & 0x7fffffff) > 0x7f800000) { /* NaN are one class */
+        if ((numbers[i] & 0x7fffffff) > 0x7f800000) { /* all NaN are equal */
             numbers[i] = 0x7fc00000;
             nan++;
         }
@@ -76,7 +76,7 @@ static void print_decoded(const struct block_type *type)
     free(blocks);
 }
 
-/* Within what the scales of all types can be. */
+/* Within the range of the scales of all types. */
 static float limited(float x)
 {
     return x > 60000 ? 60000 : x < -60000 ? -60000 : x;

@@ -1,6 +1,6 @@
-"""Makes static all symbols of a relocatable Mach-O object that a list has not, as ld -r of macOS does:
+"""Makes all symbols of a relocatable Mach-O object static unless they are in a list, like ld -r of macOS:
     python3 hide_symbols.py LIST OBJECT        LIST: names, one a line
-With it zig's linker stands in for that of macOS, which has -exported_symbols_list."""
+With it, zig's linker can replace the linker of macOS, which has -exported_symbols_list."""
 import struct
 import sys
 
@@ -33,7 +33,7 @@ def main():
         if kind & N_STAB or not kind & N_EXT:
             group = 0
         elif not is_defined:
-            assert value == 0, "common symbols are not known here"
+            assert value == 0, "common symbols are not supported"
             group = 2
         elif texts[name : texts.index(b"\0", name)] in wanted:
             group = 1
@@ -51,7 +51,7 @@ def main():
             start, relocations = struct.unpack_from("<II", data, section + 56)
             for at in range(start + 4, start + 4 + 8 * relocations, 8):
                 bits = struct.unpack_from("<I", data, at)[0]
-                if bits >> 27 & 1:  # by the number of a symbol
+                if bits >> 27 & 1:  # by the index of a symbol
                     struct.pack_into("<I", data, at, bits & ~0xFFFFFF | now[bits & 0xFFFFFF])
     open(sys.argv[2], "wb").write(data)
 

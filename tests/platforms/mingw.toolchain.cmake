@@ -1,4 +1,4 @@
-# Windows on x86-64, by Debian's mingw-w64.
+# Windows on x86-64, with Debian's mingw-w64.
 set(CMAKE_SYSTEM_NAME Windows)
 if(NOT CMAKE_SYSTEM_PROCESSOR)
     set(CMAKE_SYSTEM_PROCESSOR x86_64)

@@ -1,4 +1,5 @@
-/* A program that has functions of its own with names that libzstd and Rust have, too. It is linked with the static library. */
+/* A program with its own functions that have the same names as functions of libzstd and Rust. It is linked
+ * with the static library. */
 #include <stddef.h>
 #include <stdio.h>
 #include "ztensor_advanced.h"

@@ -1,4 +1,4 @@
-/* What read.c and write.c share: lines that are the same on every platform. */
+/* Common code of read.c and write.c: prints lines that are the same on every platform. */
 #ifndef PRINT_H
 #define PRINT_H
 
@@ -14,7 +14,7 @@
 #include <io.h>
 #endif
 
-/* All zero but struct_size: the defaults. */
+/* The defaults: zeros except struct_size. */
 #define INIT(x) (memset(&(x), 0, sizeof(x)), (void)((x).struct_size = sizeof(x)))
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -22,7 +22,7 @@ static inline void *memory_of(size_t size)
 {
     void *memory = calloc(size + 1, 1);
     if (!memory) {
-        fprintf(stderr, "no memory for %lu bytes\n", (unsigned long)size);
+        fprintf(stderr, "cannot allocate %lu bytes\n", (unsigned long)size);
         exit(1);
     }
     return memory;
@@ -39,8 +39,8 @@ static inline uint64_t hash_of(const void *data, size_t size)
     return hash;
 }
 
-/* Of elements of so many bytes in the host's byte order: the hash of what they are in little-endian order. What is no whole
- * element at the end is as it is stored. */
+/* Hashes elements of `width` bytes, in the host's byte order, as little-endian elements. An incomplete
+ * element at the end is hashed unchanged. */
 static inline uint64_t hash_of_elements(const void *data, size_t size, size_t width)
 {
     const uint16_t one = 1;
@@ -59,7 +59,7 @@ static inline uint64_t hash_of_elements(const void *data, size_t size, size_t wi
     return hash;
 }
 
-/* Lines end as everywhere, also where text is usually written otherwise. */
+/* Lines end with \n on every platform. */
 static inline void print_plain_lines(void)
 {
 #ifdef _WIN32
@@ -67,7 +67,7 @@ static inline void print_plain_lines(void)
 #endif
 }
 
-/* Calls one with each path of standard input, below folder. */
+/* Calls `one` with each path in standard input, below folder. */
 static inline void each_path(const char *folder, void (*one)(const char *path, const char *name))
 {
     static char name[2048], path[4096];

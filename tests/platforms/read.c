@@ -1,10 +1,11 @@
-/* Prints what a program gets from files, by every way of reading, so that two platforms can be compared:
+/* Prints the contents of files, read in every way, to compare two platforms:
  *     cd tests/data && find . -type f | LC_ALL=C sort | read .
  * Elements are hashed in little-endian order. Not printed: what depends on the machine by design: ZT_CAP_MAP (byte order),
- * ZT_CAP_PAGE_EXCLUSIVE (bytes of a page), times. */
+ * Elements are hashed in little-endian order. Not printed, because they depend on the machine: ZT_CAP_MAP
+ * (byte order), */
 #include "print.h"
 
-/* Larger components are not read. */
+/* Skips larger components. */
 #define LARGEST (64u << 20)
 
 static size_t width_of(zt_dtype dtype)
@@ -13,7 +14,7 @@ static size_t width_of(zt_dtype dtype)
     return width ? width : 1;
 }
 
-/* What failed, in words that name no number of this machine's memory; the path in front is left out. */
+/* The error without the path at its start, and without numbers that depend on this machine's memory. */
 static void print_status(const char *what, zt_status status, const char *name)
 {
     printf("%s %s", what, zt_status_name(status));
@@ -92,7 +93,7 @@ static void print_views(const zt_object *object, const char *name)
     }
 }
 
-/* Three slabs of a dense object: all, all but the first in each dimension, every other one. */
+/* Three slabs of a dense object: all; all except the first in each dimension; every second one. */
 static void print_slices(const zt_object *object, size_t size, const char *name)
 {
     enum { RANK = 16 };
@@ -123,7 +124,7 @@ static void print_slices(const zt_object *object, size_t size, const char *name)
     free(bytes);
 }
 
-/* Reads the bytes by the other ways, and prints where they differ. */
+/* Reads the bytes in the other ways, and prints differences. */
 static void compare_reads(const zt_file *file, const zt_component *component, const unsigned char *bytes, size_t size)
 {
     unsigned char *other = (unsigned char *)memory_of(size);
@@ -134,7 +135,7 @@ static void compare_reads(const zt_file *file, const zt_component *component, co
     zt_status status;
     INIT(request);
     if (zt_component_ptr(component, &borrowed, &borrowed_size) == ZT_OK && (borrowed_size != size || memcmp(borrowed, bytes, size) != 0))
-        printf("   lent bytes DIFFER\n");
+        printf("   borrowed bytes DIFFER\n");
     if (zt_component_load(component, NULL, &buffer) != ZT_OK || zt_buffer_size(buffer) != size ||
         memcmp(zt_buffer_data(buffer), bytes, size) != 0)
         printf("   loaded bytes DIFFER\n");
@@ -194,7 +195,7 @@ static void print_bytes(const zt_file *file, const zt_component *component, cons
     free(bytes);
 }
 
-/* The file's own name where the library knows none. */
+/* The name in the file if the library does not know it. */
 static const char *name_of(const char *own, const char *known)
 {
     return own ? own : known;
@@ -217,7 +218,8 @@ static void print_object(const zt_file *file, const zt_object *object, const cha
         uint64_t measured = 0;
         zt_component_info info;
         INIT(info);
-        /* Without it the size printed below would depend on how far each thread of zt_verify came before one failed. */
+        /* With threads, the printed size would depend on how far each thread of zt_verify came before the
+         * failure. */
         zt_component_measure(c, NULL, NULL, &measured);
         zt_component_get_info(c, &info);
         type = name_of(info.type_name, zt_type_name(info.type));

@@ -1,5 +1,5 @@
-/* Writes files of values that are made by arithmetic, and copies of files, and prints the hash of each, so that two
- * platforms can be compared: the bytes have to be the same everywhere.
+/* Writes files with computed values, and copies of files, and prints the hash of each, to compare two
+ * platforms. The bytes must be the same everywhere.
  *     cd tests/data && find . -type f | LC_ALL=C sort | write . SCRATCH_FILE */
 #include "print.h"
 
@@ -17,7 +17,7 @@ static uint32_t next_random(void)
     return random_state;
 }
 
-/* Elements in host order that compress. */
+/* Compressible elements in host order. */
 static void fill(unsigned char *bytes, zt_dtype dtype)
 {
     size_t i, width = zt_dtype_size(dtype);
@@ -39,7 +39,7 @@ static void fill(unsigned char *bytes, zt_dtype dtype)
     }
 }
 
-/* The hash of the finished file, or why there is none. */
+/* The hash of the finished file, or the error. */
 static void print_finished(zt_writer *writer)
 {
     unsigned char *bytes;
@@ -60,7 +60,7 @@ static void print_finished(zt_writer *writer)
     printf("\n");
 }
 
-/* What each call returned, as one number. */
+/* The results of all calls, as one number. */
 static void add(uint32_t *outcomes, zt_status status)
 {
     *outcomes = *outcomes * 31 + (uint32_t)status;
@@ -84,7 +84,7 @@ static void write_streamed(zt_writer *writer, zt_dtype dtype, const unsigned cha
     component.size = size;
     add(outcomes, zt_write_begin(writer, &object));
     add(outcomes, zt_write_component(writer, &component));
-    for (at = 0; at < size; at += length) { /* also within elements */
+    for (at = 0; at < size; at += length) { /* pieces may end within elements */
         length = 1 + next_random() % 777;
         if (length > size - at)
             length = size - at;
@@ -189,7 +189,7 @@ static void write_all(zt_spec version, zt_encoding encoding, zt_digest digest, i
     print_finished(writer);
 }
 
-/* Copies of a file to each version: as it is, and decoded and compressed anew. */
+/* Copies a file to each version: unchanged, and decoded and compressed again. */
 static void write_copies(const char *path, const char *name)
 {
     size_t i, k, anew;

@@ -1,5 +1,4 @@
-//! Advice reaches the bytes that it is given for, and no others: pages that are given back, and all of it in
-//! a file that is part of a larger one.
+//! Advice applies exactly to the given bytes: pages are released, also in a file that is inside a larger one.
 #![cfg(target_os = "linux")]
 
 use crate::common;
@@ -11,16 +10,16 @@ use ztensor::model::dtype::Dtype;
 use ztensor::reader::{Advice, Component, File, Mode, OpenOptions};
 use ztensor::writer::WriterOptions;
 
-const PAGE: u64 = 65536; // a multiple of every page size there is
+const PAGE: u64 = 65536; // a multiple of every page size
 
-/// Of the large ones: all of them fit below a huge page, which the kernel maps and drops as a whole.
+/// The large objects together are smaller than a huge page, which the kernel maps and drops as one.
 const SIZE: u64 = 256 << 10;
 
 fn sample(name: &str, size: u64) -> Sample {
     Sample::dense(name, Dtype::U8, &[size], compressible(size as usize))
 }
 
-/// Three large ones on pages of their own, and two that share a page.
+/// Three large objects on separate pages, and two that share a page.
 fn samples() -> Vec<Sample> {
     vec![sample("x", SIZE), sample("y", SIZE), sample("z", (SIZE) + 5), sample("p", 100), sample("q", 100)]
 }
@@ -34,7 +33,7 @@ fn open(path: &Path, mode: Mode) -> File {
     File::open(path, &OpenOptions { mode, ..OpenOptions::default() }).unwrap()
 }
 
-/// `bytes` behind `before` others and before as many.
+/// `bytes` with `before` other bytes before them and after them.
 fn embedded(path: &Path, before: u64, bytes: &[u8], mode: Mode) -> File {
     let around = vec![0xa5; before as usize];
     std::fs::write(path, [&around, bytes, &around].concat()).unwrap();
@@ -76,9 +75,9 @@ fn a_release_gives_back_this_processs_pages_of_those_bytes() {
         assert!(mapped >= 3 * SIZE, "{mapped}");
         data(&file, "y").advise(Advice::Release).unwrap();
         let left = of_mappings(&path, "Rss", "rd");
-        let page = 4096.max(PAGE * u64::from(before % 4096 != 0)); // the two at its ends are shared
-        assert!(mapped - left <= SIZE, "{before}: {mapped} -> {left}: a neighbour's went");
-        // What stands beside it may have been put into the map by pages larger than one.
+        let page = 4096.max(PAGE * u64::from(before % 4096 != 0)); // its first and last page are shared
+        assert!(mapped - left <= SIZE, "{before}: {mapped} -> {left}: released a neighbour's pages");
+        // The kernel may have mapped the bytes beside it with larger pages.
         assert!(mapped - left >= (SIZE) - 2 * page, "{before}: {mapped} -> {left}");
         assert_eq!(["x", "y", "z"].map(touch), sums);
     }
@@ -101,12 +100,12 @@ fn pages_are_counted_from_the_start_of_the_larger_file() {
                 assert_eq!(caps.page_exclusive, starts && alone, "{before} {name}");
             }
         }
-        // The last page has bytes of whatever follows in the larger file.
+        // The last page also has the next bytes of the larger file.
         let last = [sample("only", SIZE)];
         let aligned = WriterOptions { alignment: PAGE, ..WriterOptions::default() };
         let mut small = file_of(&aligned, &last);
         let file = embedded(&folder.path("followed"), PAGE, &small, mode);
-        assert!(data(&file, "only").caps().page_exclusive, "its own end is a border");
+        assert!(data(&file, "only").caps().page_exclusive, "the end of the file ends its last page");
         let odd = [sample("only", (SIZE) + 5)];
         small = file_of(&aligned, &odd);
         let file = embedded(&folder.path("followed"), PAGE, &small, mode);
@@ -117,7 +116,7 @@ fn pages_are_counted_from_the_start_of_the_larger_file() {
 }
 
 #[test]
-fn what_a_mode_has_not_is_unsupported() {
+fn advice_that_a_mode_does_not_support_is_unsupported() {
     let folder = Folder::new();
     let path = folder.path("modes.zt");
     std::fs::write(&path, bytes()).unwrap();
@@ -143,7 +142,7 @@ fn what_a_mode_has_not_is_unsupported() {
     assert_eq!(refused(&open(&path, Mode::Read)), [Advice::Release]);
     assert_eq!(refused(&open(&path, Mode::Private)), [Advice::Evict, Advice::Release]);
     for advice in all {
-        // At open it does not matter to bytes that are in no file.
+        // At open, advice is ignored for bytes that are not in a file.
         let options = OpenOptions { advice, ..OpenOptions::default() };
         let memory = File::open_memory(common::Aligned::of(&bytes()), &options).unwrap();
         assert_eq!(refused(&memory), all[1..]);

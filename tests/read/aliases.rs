@@ -1,5 +1,5 @@
-//! Components of the same bytes: looking at these costs their size once, however many there are. Counted, not
-//! timed.
+//! Components that share bytes: the bytes are checked once, for any number of components. The test counts
+//! reads and does not measure time.
 
 use crate::common;
 
@@ -15,12 +15,12 @@ use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 use ztensor::source::ByteSource;
 use ztensor::writer::WriterOptions;
 
-/// Objects of the same bytes.
+/// The number of objects with the same bytes.
 const MANY: usize = 300;
-/// Bytes of each.
+/// The size of each in bytes.
 const SIZE: usize = 64 << 10;
 
-/// A source that counts what is read.
+/// A source that counts the bytes that are read.
 struct Counted(ReadOnly, Arc<AtomicUsize>);
 
 impl ByteSource for Counted {
@@ -38,8 +38,8 @@ impl ByteSource for Counted {
     }
 }
 
-/// A file of these parts, each at a multiple of 64, and of the objects that `object` encodes for their
-/// places.
+/// A file with these parts, each at a multiple of 64, and the objects that `object` encodes for their
+/// positions.
 fn file(version: &str, parts: &[Vec<u8>], object: impl Fn(usize, &[usize]) -> String) -> Vec<u8> {
     let mut bytes = b"ZTEN1000".to_vec();
     let mut places = Vec::new();
@@ -59,7 +59,7 @@ fn file(version: &str, parts: &[Vec<u8>], object: impl Fn(usize, &[usize]) -> St
     bytes
 }
 
-/// What opening it and then verifying on so many threads comes to, and the bytes that were read for each.
+/// The results of opening and of verifying with each number of threads, and the bytes that each read.
 fn verified(bytes: &[u8], threads: usize) -> (Result<VerifyReport>, usize, usize) {
     let read = Arc::default();
     let source = Counted(ReadOnly(bytes.to_vec()), Arc::clone(&read));
@@ -68,7 +68,7 @@ fn verified(bytes: &[u8], threads: usize) -> (Result<VerifyReport>, usize, usize
     let options = VerifyOptions { threads, ..VerifyOptions::default() };
     let mut report = VerifyReport::default();
     let result = file.verify(&options, &|_, _| true, &mut report);
-    // What nobody can check is counted.
+    // Bytes that cannot be checked are counted.
     let result = result.or_else(|e| if e.cause() == Cause::Unsupported { Ok(()) } else { Err(e) });
     (result.map(|()| report), opened, read.load(Ordering::Relaxed))
 }
@@ -80,7 +80,7 @@ fn dense(offset: usize, length: usize, rest: &str) -> String {
     )
 }
 
-/// The content as one zstd frame, as our writer has it.
+/// The content as one zstd frame, like our writer's.
 fn compressed(content: &[u8]) -> Vec<u8> {
     let options = WriterOptions { encoding: Encoding::Zstd, ..WriterOptions::default() };
     let sample = Sample::dense("a", Dtype::U8, &[content.len() as u64], content.to_vec());
@@ -98,7 +98,7 @@ fn integers(values: impl Iterator<Item = u64>) -> Vec<u8> {
 fn a_digest_of_the_same_bytes_is_computed_once() {
     let content: Vec<u8> = (0..SIZE).map(|n| (n * 7 % 251) as u8).collect();
     let crc = format!("{:08x}", crc32c(&content));
-    // Encoded in several ways, and of an algorithm that nobody knows.
+    // Encoded in several ways, and with an unknown algorithm.
     let encoded = [format!("crc32c:{crc}"), format!("crc32c:0x{}", crc.to_uppercase()), "xxh3:00".into()];
     let bytes =
         file("1.2.0", &[content], |n, at| dense(at[0], SIZE, &format!(",\"digest\":\"{}\"", encoded[n % 3])));
@@ -147,10 +147,10 @@ fn the_same_frames_are_decoded_once_also_where_their_size_is_not_declared() {
 }
 
 #[test]
-fn a_size_in_the_frames_alone_is_found_once_for_all_aliases() {
+fn a_size_that_only_frames_declare_is_computed_once_for_all_aliases() {
     let frames = compressed(&common::compressible(SIZE));
     let length = frames.len();
-    // Of a format that is unknown, so that no shape tells the size either.
+    // Of an unknown format, so the shape does not give the size either.
     let bytes = file("1.1.0", &[frames], |_, at| {
         dense(at[0], length, ",\"encoding\":\"zstd\"").replace("\"dense\"", "\"other\"")
     });
@@ -165,7 +165,7 @@ fn a_size_in_the_frames_alone_is_found_once_for_all_aliases() {
     assert!(read <= 2 * length, "{read} bytes read of {length}");
 }
 
-/// A part of these 64-bit integers at a place.
+/// A part with these 64-bit integers at an offset.
 fn numbers(role: &str, offset: usize, count: usize) -> String {
     format!(r#""{role}":{{"dtype":"u64","offset":{offset},"length":{}}}"#, 8 * count)
 }
@@ -194,7 +194,7 @@ fn indices_that_many_shapes_share_are_looked_at_once() {
     };
     let with_half = [parts.as_slice(), &[integers(0..NNZ as u64 / 2)]].concat();
     for threads in [1, 3] {
-        // Fewer columns in each, so that no object's check says anything of the next.
+        // Each object has fewer columns, so the check of one does not cover the next.
         let cases: [(Vec<u8>, Vec<u8>, Rule); 2] = [
             (
                 file("1.2.0", &parts, |n, at| csr(5000 - n, at)),
@@ -220,7 +220,7 @@ fn indices_that_many_shapes_share_are_looked_at_once() {
     }
 }
 
-/// CRC-32C, a bit at a time.
+/// CRC-32C, one bit at a time.
 fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0x82f6_3b78 & (crc & 1).wrapping_neg()))

@@ -1,5 +1,5 @@
-//! Elements that are not stored one after the other: with strides, big-endian, behind a header that is
-//! deflated with them.
+//! Elements that are not contiguous: with strides, big-endian, or after a header that is deflated together
+//! with them.
 
 use crate::common;
 
@@ -14,7 +14,7 @@ use ztensor::reader::{BatchOptions, BatchStats, File, Hyperslab, OpenOptions, Se
 use ztensor::source::ByteSource;
 use ztensor::writer::WriterOptions;
 
-/// An array in Fortran's order, the elements of which are their places in C's order; big-endian.
+/// An array in Fortran order. Its elements are their positions in C order; they are big-endian.
 fn fortran(shape: [u64; 3]) -> Vec<u8> {
     let text = format!(
         "{{'descr': '>i4', 'fortran_order': True, 'shape': ({}, {}, {})}}",
@@ -37,7 +37,7 @@ fn corpus(name: &str) -> Vec<u8> {
     std::fs::read(folder.join(name)).unwrap()
 }
 
-/// In memory, and by calls.
+/// The file in memory, and in a source of callbacks.
 fn open_each(bytes: &[u8]) -> [File; 2] {
     let options = OpenOptions::default();
     let called = Box::new(ReadOnly(bytes.to_vec()));
@@ -92,12 +92,12 @@ fn strides_and_byte_order_are_undone_in_every_read() {
         assert!(error.cause() == Cause::NotMappable && error.message().contains("strides"), "{error}");
         let mut stored = vec![0; expected.len()];
         data.read_stored(&mut stored).unwrap();
-        assert_eq!(stored[4..8], (33u32 * 40).to_be_bytes(), "as they are stored");
+        assert_eq!(stored[4..8], (33u32 * 40).to_be_bytes(), "the stored bytes");
         assert!(!data.caps().map && data.caps().range && !data.caps().direct);
     }
 }
 
-/// Bytes behind calls, which it counts.
+/// A source of callbacks, which counts them.
 struct Counted {
     bytes: Vec<u8>,
     calls: Arc<AtomicUsize>,
@@ -175,7 +175,7 @@ fn copies_have_the_same_elements() {
 }
 
 #[test]
-fn what_decodes_to_more_than_the_limit_is_refused() {
+fn components_that_decode_to_more_than_the_limit_are_rejected() {
     let options = OpenOptions { max_decoded_size: Some(130), ..OpenOptions::default() };
     let file = File::open_memory(corpus("amber-all-deflated.npz"), &options).unwrap();
     let refused = file.objects().filter(|object| {
@@ -185,7 +185,7 @@ fn what_decodes_to_more_than_the_limit_is_refused() {
     });
     let refused: Vec<_> = refused.collect();
     assert!(!refused.is_empty());
-    // A batch reports it as a failure of that request.
+    // A batch reports it as the error of that request.
     for object in refused {
         let (data, failures) = (object.component("data").unwrap(), AtomicUsize::new(0));
         let mut dst = vec![0; data.size().unwrap() as usize];

@@ -1,5 +1,5 @@
-//! A file that somebody changes while it is open in `Mode::Read`: every case to its bytes fails, unless it
-//! only grew by an append. Its identity is that of what was opened.
+//! A file that changes while it is open in `Mode::Read`. Every access to its bytes fails, unless the file
+//! only grew by an append. Its identity does not change.
 
 use crate::common;
 
@@ -35,7 +35,7 @@ fn batch(component: &Component<'_>) -> Result<(), Error> {
     File::read_batch(&mut requests, &BatchOptions::default(), &|_, _| {}, &|_, _| true, stats)
 }
 
-/// Every case to the bytes of the first object, by name.
+/// Every access to the bytes of the first object, by name.
 fn cases(file: &File) -> Vec<(&'static str, Result<(), Error>)> {
     let object = file.object(0).unwrap();
     let data = object.component("data").unwrap();
@@ -74,7 +74,7 @@ fn assert_readable(file: &File, what: &str) {
     assert!(bytes == compressible(SIZE), "{what}");
 }
 
-/// The clock of the file system has another time then.
+/// Waits until the file system's clock changes.
 fn wait() {
     std::thread::sleep(Duration::from_millis(30));
 }
@@ -123,7 +123,7 @@ fn a_file_that_was_written_to_in_place_is_not_read() {
             assert_readable(&file, what);
             change(&path);
             match what {
-                // Where the end of what is read is missing, the read says so.
+                // If the file ends too early, the read reports it.
                 "cut short" => {
                     for (case, outcome) in cases(&file) {
                         assert_eq!(outcome.expect_err(case).cause(), Cause::Io, "{case}");
@@ -135,9 +135,9 @@ fn a_file_that_was_written_to_in_place_is_not_read() {
     }
 }
 
-/// A mapping cannot detect it.
+/// A mapping cannot detect changes.
 #[test]
-fn a_mapped_file_is_not_asked() {
+fn a_mapped_file_is_not_checked_for_changes() {
     let folder = Folder::new();
     let path = folder.path("file.zt");
     create(&path, &raw());
@@ -162,7 +162,7 @@ fn a_file_of_another_container_is_not_read_after_it_has_grown() {
     assert_eq!(data.read(&mut [0; 4]).unwrap_err().cause(), Cause::Io);
 }
 
-/// At each moment of an append, after it, after several, and after one that was taken back.
+/// During an append, after it, after several, and after one that was undone.
 #[test]
 fn a_file_that_grew_by_appends_stays_readable() {
     for options in [raw(), zstd(), ztensor_2()] {
@@ -196,14 +196,14 @@ fn a_file_that_grew_by_appends_stays_readable() {
         assert_same("once more");
         let found: Vec<Identity> =
             [&asked_later, &mapped].iter().map(|file| file.identity().unwrap()).collect();
-        assert_eq!(found, [before, before], "asked for after the appends");
+        assert_eq!(found, [before, before], "the identity after the appends");
         overwrite(&path, 4000, b"other");
-        assert_changed(&file, "written to after it had grown");
-        assert_eq!(open(&path).object_count(), 3, "a, large and the last one");
+        assert_changed(&file, "written to after the append");
+        assert_eq!(open(&path).object_count(), 3, "the objects a, large and the last one");
     }
 }
 
-/// Bytes that are swapped are read: a mapping would end the process.
+/// Elements with swapped bytes are read, because a mapping would end the process.
 #[test]
 fn a_mapped_big_endian_file_that_is_cut_short_is_an_error() {
     let folder = Folder::new();

@@ -1,5 +1,5 @@
-//! Short tensors that lie near each other: few calls fill all of them, each in its place, and what is wrong
-//! with one is said of that one.
+//! Short tensors that are near each other: few calls fill all of them, each in its memory. An error of one is
+//! reported for that one.
 
 use crate::common;
 
@@ -13,14 +13,14 @@ use ztensor::reader::{BatchOptions, BatchStats, Direct, File, OpenOptions, Reque
 use ztensor::source::{ByteSource, Profile, ReadMany, ReadRange};
 use ztensor::writer::{Algorithm, WriterOptions};
 
-/// Reads that filled one piece of memory, and those that filled several.
+/// Reads into one piece of memory, and reads into several.
 #[derive(Default)]
 struct Calls {
     plain: usize,
     scattered: usize,
 }
 
-/// A file that says how it was read, and fills many pieces at once only if it `scatters`.
+/// A file that counts its reads. It fills several pieces at once only if it `scatters`.
 struct Source {
     bytes: ReadOnly,
     scatters: bool,
@@ -43,7 +43,7 @@ impl ByteSource for Source {
 
     fn read_many(&self, ranges: &mut [ReadRange<'_>]) -> Result<()> {
         self.calls.lock().unwrap().scattered += 1;
-        assert!(self.scatters && ranges.len() <= 1024, "more than one call of Linux takes");
+        assert!(self.scatters && ranges.len() <= 1024, "more than one call of Linux accepts");
         let mut at = ranges[0].offset;
         for range in ranges {
             assert_eq!(range.offset, at, "the ranges leave a gap");
@@ -61,7 +61,7 @@ impl ByteSource for Source {
     }
 }
 
-/// Tensors of all short sizes, none among them; every hundredth is as large as a short one can be.
+/// Tensors of all short sizes, including 0. Every hundredth has the largest short size.
 fn samples() -> Vec<Sample> {
     let size = |at: usize| if at % 100 == 0 { 64 << 10 } else { at * 37 % 3000 };
     let of = |at: usize| {
@@ -71,13 +71,14 @@ fn samples() -> Vec<Sample> {
     (0..2000).map(of).collect()
 }
 
-/// What of the tensor at a position is asked for.
+/// The requested part of the tensor at an index.
 type Ask = (usize, Range<usize>);
 
-/// What each request got, how the batch went, and which requests it said were done, and whether well.
+/// The result of each request, the result of the batch, and the requests reported as done, with success or
+/// failure.
 type Outcome = (Vec<Vec<u8>>, Result<BatchStats>, Vec<(u64, bool)>);
 
-/// These parts of tensors as one batch.
+/// Reads these parts of tensors as one batch.
 fn batch(file: &File, samples: &[Sample], asks: &[Ask], options: &BatchOptions) -> Outcome {
     let mut memory: Vec<Vec<u8>> = asks.iter().map(|(_, range)| vec![0xaa; range.len()]).collect();
     let part = |(at, range): &Ask| match samples[*at].parts[0].bytes.len() == range.len() {
@@ -177,7 +178,7 @@ fn a_wrong_digest_and_missing_bytes_are_reported_of_their_own_tensor() {
         let place = offset(&file, victim);
         let mut broken = sound.clone();
         broken[place as usize] ^= 1;
-        std::fs::write(&path, &broken).unwrap(); // the same file, so that the one that is open sees it
+        std::fs::write(&path, &broken).unwrap(); // in place, so that the open file has the new bytes
         let options = BatchOptions { verify: true, threads: 1, ..BatchOptions::default() };
         let (_, outcome, reports) = batch(&file, &samples, &asks, &options);
         let error = outcome.unwrap_err();
@@ -198,7 +199,7 @@ fn a_wrong_digest_and_missing_bytes_are_reported_of_their_own_tensor() {
     let error = outcome.unwrap_err();
     assert_eq!(error.cause(), Cause::Io, "{}", error.message());
     assert!(error.message().contains("changed since it was opened"), "{}", error.message());
-    assert!(reports.iter().all(|(_, sound)| !sound), "no tensor of a changed file is called sound");
+    assert!(reports.iter().all(|(_, sound)| !sound), "a tensor of a changed file was reported as good");
 }
 
 #[test]
@@ -229,7 +230,7 @@ fn files_and_mappings_fill_many_pieces_in_one_call() {
             source.read_many(&mut ranges)
         };
         read(50).unwrap();
-        assert_eq!(source.profile().read_many, ReadMany::Adjacent, "it is one call");
+        assert_eq!(source.profile().read_many, ReadMany::Adjacent, "adjacent reads use one call");
         let error = read(2900 - base).unwrap_err();
         assert_eq!(error.cause(), Cause::Io, "{}", error.message());
         read(50).unwrap();
@@ -264,7 +265,8 @@ fn neighbours_past_the_page_cache_reach_their_places() {
             };
             let (found, outcome, reports) = batch(&file, &samples, &asks, &options);
             match outcome {
-                Err(e) => assert_eq!(e.cause(), Cause::Unsupported, "{e}"), // not on every file system
+                // not supported by every file system
+                Err(e) => assert_eq!(e.cause(), Cause::Unsupported, "{e}"),
                 Ok(_) => {
                     assert!(found == wanted(&samples, &asks), "{threads} threads, {in_flight} in flight");
                     assert_eq!(reports.len(), asks.len());

@@ -1,5 +1,5 @@
-//! Reads past the page cache that fail: the page cache has the bytes, and the statistics say why it was
-//! asked. One test at a time, as descriptors are known by their numbers.
+//! Direct reads that fail: the library uses the page cache instead, and the statistics give the reason. One
+//! test runs at a time, because descriptors are identified by number.
 #![cfg(target_os = "linux")]
 
 use crate::common;
@@ -16,7 +16,7 @@ use ztensor::writer::{Writer, WriterOptions};
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 const SIZE: usize = 20 << 20;
 
-/// Opens a file of one tensor; none where its file system has no such reads.
+/// Opens a file with one tensor; None if its file system does not support direct reads.
 fn opened(folder: &Folder) -> Option<(File, Vec<u8>)> {
     let sample = Sample::dense("t", Dtype::U8, &[SIZE as u64], compressible(SIZE));
     let path = folder.path("t.zt");
@@ -29,7 +29,7 @@ fn opened(folder: &Folder) -> Option<(File, Vec<u8>)> {
     match read(&file, &mut vec![0; SIZE], false) {
         Ok(stats) if stats.direct => Some((file, bytes)),
         outcome => {
-            println!("skipped: no reads past the page cache here: {outcome:?}");
+            println!("skipped: this file system does not support direct reads: {outcome:?}");
             None
         }
     }
@@ -50,13 +50,13 @@ fn read(file: &File, dst: &mut [u8], pinned: bool) -> ztensor::error::Result<Bat
     Ok(stats)
 }
 
-/// The number of the descriptor that is opened next: that of the second handle.
+/// The number of the next opened descriptor: the one of the second handle.
 fn next_descriptor() -> u32 {
     std::fs::File::open("/dev/null").unwrap().as_raw_fd() as u32
 }
 
 #[test]
-fn a_read_that_fails_past_the_page_cache_goes_through_it() {
+fn a_failed_direct_read_is_repeated_through_the_page_cache() {
     let _one = ONE_AT_A_TIME.lock().unwrap();
     let folder = Folder::new();
     let Some((file, bytes)) = opened(&folder) else { return };
@@ -77,7 +77,7 @@ fn a_read_that_fails_past_the_page_cache_goes_through_it() {
         assert!(reason.starts_with("page cache: ") && reason.contains(name), "{name}: {reason}");
         assert!(!stats.direct && dst == bytes, "{name}");
     }
-    // The page cache fails likewise: its error counts.
+    // Reads from the page cache also fail: their error counts.
     let e = refusing(&[all_of(libc::SYS_pread64)], libc::EIO, || read(&file, &mut vec![0; SIZE], false));
     assert!(e.is_none_or(|outcome| outcome.unwrap_err().message().contains("could not read")));
 }
@@ -87,8 +87,7 @@ fn into_pinned_memory_reads_go_straight() {
     let _one = ONE_AT_A_TIME.lock().unwrap();
     let folder = Folder::new();
     let Some((file, bytes)) = opened(&folder) else { return };
-    // Reads of a whole chunk, which is more than a bounce
-    // holds, are refused; and through the page cache, too.
+    // Reads of a whole chunk, which is larger than a bounce buffer, fail; also from the page cache.
     let rules = [if_argument(libc::SYS_pread64, 2, u32::MAX, 8 << 20), all_of(libc::SYS_ioctl)];
     let mut memory = ztensor::memory::AlignedBuffer::zeroed(SIZE).unwrap();
     let dst = memory.as_mut_slice();
@@ -100,7 +99,7 @@ fn into_pinned_memory_reads_go_straight() {
     let stats =
         refusing(&[all_of(libc::SYS_ioctl)], libc::EINVAL, || read(&file, dst, true)).unwrap().unwrap();
     assert!(stats.direct && *dst == *bytes);
-    // Whatever the memory's address.
+    // For any address of the memory.
     let mut odd = vec![0; SIZE + 7];
     assert!(read(&file, &mut odd[7..], true).unwrap().direct && odd[7..] == bytes);
 }

@@ -1,5 +1,5 @@
-//! Sources where a read takes longer than a processor has work: as many are under way as the source says that
-//! it is worth, each of as many bytes as one request, and the next is asked for as soon as one has come.
+//! Slow sources: the library keeps as many reads in progress as the source's concurrency. Each has the size
+//! of one request, and the next starts as soon as one ends.
 
 use crate::common;
 
@@ -15,7 +15,7 @@ use ztensor::writer::{Algorithm, WriterOptions};
 
 const LARGEST: u64 = 4 << 20;
 
-/// Calls so far, how many of them go on, and the most that went on at once; bytes of the largest one.
+/// The number of calls, the calls in progress and their maximum, and the size of the largest in bytes.
 #[derive(Default)]
 struct Calls {
     all: usize,
@@ -24,12 +24,12 @@ struct Calls {
     largest: u64,
 }
 
-/// A source whose reads end once `at_once` of them go on, or have gone on before.
+/// A source whose reads end once `at_once` of them are in progress, or were before.
 struct Far {
     bytes: ReadOnly,
     at_once: usize,
     concurrency: usize,
-    /// Bytes between two ranges that are worth to be read with them.
+    /// The gap up to which two ranges are read together.
     gap: u64,
     calls: Arc<(Mutex<Calls>, Condvar)>,
 }
@@ -44,7 +44,7 @@ impl Far {
         calls.largest = calls.largest.max(size);
         more.notify_all();
         let waits = |calls: &mut Calls| calls.most < self.at_once;
-        // Ends at some time where too few come, and the test fails.
+        // If too few reads start, it ends after a timeout, and the test fails.
         let (mut calls, _) = more.wait_timeout_while(calls, Duration::from_secs(20), waits).unwrap();
         calls.now -= 1;
     }
@@ -75,7 +75,7 @@ impl ByteSource for Far {
     }
 }
 
-/// Reads all of these tensors by so many threads, and how that was asked for.
+/// Reads all of these tensors with this number of threads, and returns the calls.
 fn read(samples: &[Sample], concurrency: usize, at_once: usize, options: BatchOptions) -> (Calls, u32) {
     let written = WriterOptions { digest: Some(Algorithm::Crc32c), ..WriterOptions::default() };
     let bytes = ReadOnly(common::file_of(&written, samples));
@@ -83,7 +83,7 @@ fn read(samples: &[Sample], concurrency: usize, at_once: usize, options: BatchOp
     let (open, options) = (OpenOptions::default(), BatchOptions { direct: Direct::Auto, ..options });
     let gap = Profile::calls().gap;
     let source = Far { bytes, at_once, concurrency, gap, calls: Arc::clone(&calls) };
-    calls.0.lock().unwrap().most = at_once; // opening waits for none
+    calls.0.lock().unwrap().most = at_once; // opening does not wait
     let file = File::from_source(Box::new(source), &open, String::from("far")).unwrap();
     *calls.0.lock().unwrap() = Calls::default();
     let mut memory: Vec<Vec<u8>> =
@@ -113,17 +113,17 @@ fn as_many_requests_go_on_at_once_as_the_source_is_worth() {
     assert_eq!((calls.most, threads), (6, 6));
     assert!((7..=9).contains(&calls.all), "{} calls", calls.all);
     assert!(calls.largest <= LARGEST, "{} bytes in a call", calls.largest);
-    // No more than 16 threads: what each asks for is so much more.
+    // At most 16 threads: each asks for more bytes instead.
     let (calls, threads) = read(&samples, 28, 2, BatchOptions::default());
     assert!(threads <= 16 && calls.largest > LARGEST && calls.largest <= 2 * LARGEST, "{}", calls.largest);
-    // And as many as the caller says.
+    // As many as the caller's options allow.
     let (calls, threads) = read(&samples, 6, 2, BatchOptions { threads: 2, ..BatchOptions::default() });
     assert_eq!((calls.most, threads), (2, 2));
     assert!(calls.largest > LARGEST && calls.largest <= 3 * LARGEST, "{} bytes in a call", calls.largest);
 }
 
 #[test]
-fn what_is_hashed_comes_in_requests_as_large_as_others() {
+fn hashed_bytes_are_read_with_requests_of_the_usual_size() {
     let samples = samples(2, 3 * LARGEST as usize);
     let options = BatchOptions { verify: true, ..BatchOptions::default() };
     let (calls, _) = read(&samples, 2, 2, options);
@@ -132,7 +132,7 @@ fn what_is_hashed_comes_in_requests_as_large_as_others() {
 }
 
 #[test]
-fn memory_of_all_threads_is_within_what_the_caller_allows() {
+fn memory_of_all_threads_is_within_the_callers_limit() {
     let samples = samples(7, LARGEST as usize);
     for (in_flight, expected) in [(256 << 10, 2), (1 << 20, 6), (1, 1)] {
         let (_, threads) = read(&samples, 6, 1, BatchOptions { in_flight, ..BatchOptions::default() });
@@ -140,7 +140,7 @@ fn memory_of_all_threads_is_within_what_the_caller_allows() {
     }
 }
 
-/// An npz of so many arrays, each of so many bytes.
+/// An npz with this number of arrays, each of this size.
 fn npz(count: usize, size: usize) -> Vec<u8> {
     let text = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({size},), }}");
     let array = [b"\x93NUMPY\x01\0", &[text.len() as u8, 0][..], text.as_bytes(), &vec![7; size]].concat();
@@ -161,8 +161,8 @@ fn npz(count: usize, size: usize) -> Vec<u8> {
 #[test]
 fn an_archive_of_ten_thousand_members_is_opened_in_a_few_calls() {
     const MEMBERS: usize = 10_000;
-    // Both ends, the directory, and the fronts of the members: those that are near each other in one piece of
-    // 4 MiB, those that are not up to 1,024 in a call.
+    // Both ends, the directory, and the headers of the members: adjacent ones in one piece of 4 MiB, others
+    // up to 1,024 in a call.
     for (size, gap, expected) in [(100, Profile::calls().gap, 3), (2000, 0, 2 + MEMBERS.div_ceil(1024))] {
         let calls: Arc<(Mutex<Calls>, Condvar)> = Arc::default();
         calls.0.lock().unwrap().most = 1;

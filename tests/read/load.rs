@@ -1,5 +1,5 @@
-//! One executor: a batch gives what single reads give, however a source wants to be read; reads that lie near
-//! each other are one; and a bad bool is named by its byte within the component, however it is read.
+//! A batch gives the same bytes as single reads, for every kind of source. Adjacent reads become one. A bad
+//! bool is reported with its byte offset in the component by every read.
 
 use crate::common;
 
@@ -14,7 +14,7 @@ use ztensor::reader::{BatchOptions, BatchStats, Component, File, Hyperslab, Open
 use ztensor::source::{ByteSource, Profile, ReadMany, ReadRange};
 use ztensor::writer::{Algorithm, WriterOptions};
 
-/// Bytes that are only to be had by calls, which are counted.
+/// A source of callbacks, which are counted.
 struct Called {
     bytes: Vec<u8>,
     profile: Profile,
@@ -55,7 +55,7 @@ fn called(bytes: &[u8], profile: Profile, options: &OpenOptions) -> (File, Arc<A
     (File::from_source(Box::new(source), options, String::from("called")).unwrap(), calls)
 }
 
-/// The ways in which a source may want to be read.
+/// The profiles that a source may have.
 fn profiles() -> [Profile; 5] {
     let many = |read_many| Profile { read_many, ..Profile::calls() };
     [
@@ -87,7 +87,7 @@ fn batch(
     (memory, stats)
 }
 
-/// 60 matrices of three dimensions, some of them of no bytes.
+/// 60 matrices with three dimensions, some of them empty.
 fn matrices() -> Vec<Sample> {
     let matrix = |at: usize| {
         let shape = [(at % 7) as u64, 5, 40 + at as u64];
@@ -98,7 +98,7 @@ fn matrices() -> Vec<Sample> {
 }
 
 #[test]
-fn a_batch_of_two_files_gives_what_single_reads_give_however_they_are_read() {
+fn a_batch_of_two_files_equals_single_reads_from_every_source() {
     let samples = matrices();
     let files = [Encoding::Raw, Encoding::Zstd].map(|encoding| common::file_of(&options(encoding), &samples));
     for profile in profiles() {
@@ -187,7 +187,7 @@ fn a_bad_bool_is_named_by_its_byte_within_the_component() {
     let slab = Hyperslab { start: &[60, 100], count: &[20, 50], step: None };
     let parts = [Selection::Whole, Selection::Range { offset: 65_000, length: 9000 }, Selection::Slab(slab)];
     {
-        // A writer refuses the byte, so it is changed in the file.
+        // A writer rejects the byte, so it is changed in the file.
         let without_digest = WriterOptions { digest: None, usual_digest: false, ..options(Encoding::Raw) };
         let mut written = common::file_of(&without_digest, std::slice::from_ref(&sample));
         let start = common::data(&common::open(written.clone()), "b").offset();
@@ -228,7 +228,7 @@ fn a_bad_bool_is_named_by_its_byte_within_the_component() {
 }
 
 #[test]
-fn a_file_of_which_nothing_is_read_leaves_the_others_their_reads() {
+fn a_file_without_reads_does_not_change_the_reads_of_others() {
     let samples: Vec<Sample> = matrices();
     let bytes = common::file_of(&options(Encoding::Raw), &samples);
     let (first, second) = (common::open(bytes.clone()), common::open(bytes));

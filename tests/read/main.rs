@@ -1,4 +1,4 @@
-//! Reading: every way to the bytes of a file or a model, and what it says of them.
+//! Reading: every way to read a file or a model, and the descriptions of their contents.
 
 #[path = "../common/mod.rs"]
 mod common;

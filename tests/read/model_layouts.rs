@@ -1,5 +1,5 @@
-//! Which files a model is: for every layout of a table, naming any file of the model, its index, its folder
-//! or a link to one of these opens the same tensors.
+//! The files of a model. For every layout in a table, each file of the model, its index, its folder and links
+//! to these open the same tensors.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use ztensor::error::{Cause, Error, Result};
 use ztensor::reader::{part_of_set, ByteSource, File, Mode, OpenOptions, Opened, Store};
 use ztensor::writer::{Writer, WriterOptions};
 
-/// A safetensors file of tensors of one byte.
+/// A safetensors file with tensors of one byte.
 fn safetensors(tensors: &[(&str, u8)]) -> Vec<u8> {
     let entry = |(at, (name, _)): (usize, &(&str, u8))| {
         format!(r#""{name}":{{"dtype":"U8","shape":[1],"data_offsets":[{at},{}]}}"#, at + 1)
@@ -52,7 +52,8 @@ fn zt(tensors: &[(&str, u8)]) -> Vec<u8> {
     std::fs::read(&path).unwrap()
 }
 
-/// What is in a file is told by its content, so names that end in .bin, .pt and .pth stand for these, too.
+/// The content determines a file's format, so these contents are also used for names that end in .bin, .pt
+/// and .pth.
 fn file(extension: &str, tensors: &[(&str, u8)]) -> Vec<u8> {
     match extension {
         "gguf" => gguf(tensors),
@@ -87,7 +88,7 @@ fn index(map: &[(&str, &str)]) -> String {
     format!(r#"{{"metadata": {{"total_size": 3}}, "weight_map": {{{}}}}}"#, entries.join(", "))
 }
 
-/// Spellings of numbered names: the names of three files.
+/// Forms of numbered names: the names of three files.
 const FORMS: [[&str; 3]; 10] = [
     ["m-00001-of-00003.EXT", "m-00002-of-00003.EXT", "m-00003-of-00003.EXT"],
     ["m_00001-of-00003.EXT", "m_00002-of-00003.EXT", "m_00003-of-00003.EXT"],
@@ -111,8 +112,8 @@ const INDEXES: [&str; 6] = [
     "any.index.json",
 ];
 
-/// Every path that may lead to the files of a folder: each of them, the folder, and links to these from
-/// another folder.
+/// Every path that may open the files of a folder: each file, the folder, and links to these from another
+/// folder.
 fn paths(folder: &Path, names: &[String], elsewhere: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
     paths.push(folder.to_owned());
@@ -165,13 +166,13 @@ fn every_path_of_a_layout_opens_the_same_tensors() {
                     assert_eq!(opened(&path), expected, "{}", path.display());
                     looked_at += 1;
                 }
-                // Each part by itself, where that is asked for.
+                // Each part separately, if the test wants that.
                 let alone = OpenOptions { part: true, ..OpenOptions::default() };
                 for (name, tensor) in names.iter().zip([("a", 1), ("b", 2), ("c", 3)]) {
                     let file = File::open_model(folder.join(name), &alone).unwrap();
                     assert_eq!(tensors_of(&file), tensors(&[tensor]));
                 }
-                // Without one of the files it is an error that names that file.
+                // If one of the files is missing, the error names it.
                 std::fs::remove_file(folder.join(&names[1])).unwrap();
                 for name in names.iter().filter(|name| **name != names[1]) {
                     let error = open(&folder.join(name)).unwrap_err();
@@ -184,7 +185,7 @@ fn every_path_of_a_layout_opens_the_same_tensors() {
     assert!(looked_at > 1000, "{looked_at}");
 }
 
-/// Files of a folder, by their names.
+/// The files of a folder by name.
 fn folder_of(files: &[(&str, Vec<u8>)]) -> Folder {
     let folder = Folder::new();
     for (name, bytes) in files {
@@ -203,7 +204,7 @@ fn one(value: u8) -> Vec<u8> {
 fn a_folder_is_the_model_that_is_preferred_and_the_rest_is_counted() {
     let text = |text: &str| text.as_bytes().to_vec();
     let set = |name: &str| text(&index(&[("w", name)]));
-    // The files, the value that is expected, how many files are passed over.
+    // The files, the expected value, and the number of ignored files.
     type Files<'a> = &'a [(&'a str, Vec<u8>)];
     let cases: [(Files<'_>, u8, usize); 11] = [
         (
@@ -298,13 +299,13 @@ fn an_index_rules_whichever_of_its_files_is_named() {
     {
         let file = File::open_model(folder.0.join(name), &OpenOptions::default()).unwrap();
         assert_eq!(tensors_of(&file), expected, "{name}");
-        assert_eq!(file.model_info().unlisted, 0, "the index takes \"b\" from another file");
+        assert_eq!(file.model_info().unlisted, 0, "the index assigns \"b\" to another file");
     }
     assert_eq!(opened(folder.0.join("other.safetensors")), tensors(&[("w", 7)]));
 }
 
 #[test]
-fn an_index_that_is_named_is_looked_at_whole() {
+fn an_index_opened_by_path_is_checked_completely() {
     let map = index(&[("a", "x.safetensors"), ("b", "y.safetensors")]);
     let after = |notes: String| map.replace("{\"total_size\": 3}", &format!("{{\"notes\": \"{notes}\"}}"));
     for size in [0, 60_000, 70_000, 1 << 20] {
@@ -318,7 +319,7 @@ fn an_index_that_is_named_is_looked_at_whole() {
             let file = File::open_model(folder.0.join("weights.json"), &options).unwrap();
             assert_eq!(tensors_of(&file), tensors(&[("a", 1), ("b", 2)]), "{size}");
         }
-        // Larger than an index may be.
+        // Larger than the limit for an index.
         let small = OpenOptions { max_manifest_size: 1000, ..OpenOptions::default() };
         let limited = File::open_model(folder.0.join("weights.json"), &small).map(|file| tensors_of(&file));
         assert_eq!(limited.is_ok(), size == 0);
@@ -410,7 +411,7 @@ fn a_folder_without_a_model_names_those_below_it() {
     }
 }
 
-/// Files in memory, in a folder "m" that may be listed or not.
+/// Files in memory, in a folder "m". The store may support listing or not.
 struct InMemory(BTreeMap<String, Vec<u8>>, bool);
 
 impl Store for InMemory {
@@ -474,7 +475,7 @@ fn hostile_indexes_are_refused_and_do_not_hide_other_files() {
     for leaving in ["../x", "/etc/passwd", "a\\\\b", ""] {
         let text = format!(r#"{{"weight_map": {{"w": "m.safetensors", "v": "{leaving}"}}}}"#);
         assert!(matches!(error(&text, "").unwrap_err().cause(), Cause::Broken(_)), "{leaving}");
-        // The file's own index cannot be read.
+        // The index of the file cannot be read.
         assert!(
             error(&text, "m.safetensors").unwrap_err().message().contains("index beside the file"),
             "{leaving}"

@@ -1,4 +1,4 @@
-//! Models of several files: opened as one, and everything that a file promises holds for all their parts.
+//! Models of several files, opened as one. Every guarantee for a file holds for all their parts.
 
 use crate::dump;
 
@@ -32,10 +32,10 @@ fn open(path: impl AsRef<Path>) -> Result<File> {
 }
 
 fn refusal(path: impl AsRef<Path>) -> Error {
-    open(path).expect_err("a model that is wrong")
+    open(path).expect_err("opened an invalid model")
 }
 
-/// Three parts that gguf-split wrote.
+/// Three parts written by gguf-split.
 fn split() -> PathBuf {
     data("valid/amber-gguf-split-hand/llm-00001-of-00003.gguf")
 }
@@ -46,7 +46,7 @@ fn indexed() -> PathBuf {
 }
 
 #[test]
-fn valid_sets_give_what_their_manifest_says() {
+fn valid_sets_match_their_manifest() {
     let (mut looked_at, mut objects) = (0, 0);
     for entry in sets("valid") {
         let path = entry_path("valid", &entry);
@@ -89,7 +89,7 @@ fn valid_sets_give_what_their_manifest_says() {
 }
 
 #[test]
-fn invalid_sets_are_refused_where_they_have_to_be() {
+fn invalid_sets_are_rejected_at_the_right_stage() {
     let (mut wrong, mut looked_at) = (Vec::new(), 0);
     for entry in sets("invalid") {
         for threads in [1, 4] {
@@ -142,7 +142,7 @@ fn a_refusal_names_the_rule_the_part_and_the_tensor() {
     let alone = refusal(data("invalid/amber-set-gguf-name-pattern/m.gguf"));
     assert_eq!(alone.rule(), Some(Rule::SplitKeys), "{alone}");
     let one = data("invalid/amber-set-gguf-name-pattern/m.gguf");
-    assert!(File::open(one, &OpenOptions::default()).is_ok(), "by itself it is a file like any");
+    assert!(File::open(one, &OpenOptions::default()).is_ok(), "the part is also a valid file");
 }
 
 /// All bytes of each object, by name.
@@ -183,14 +183,16 @@ fn parts_are_known_by_number_and_so_is_the_part_of_each_component() {
         let start = usize::try_from(data.offset()).unwrap();
         let stored = &part.borrow().unwrap()[start..start + data.stored_size() as usize];
         match is_as_here(&data) {
-            true => assert_eq!(data.borrow().unwrap(), stored, "its offset counts in its part"),
+            true => {
+                assert_eq!(data.borrow().unwrap(), stored, "its offset counts from the start of its part")
+            }
             false => {
                 let loaded = data.load().unwrap();
                 assert_eq!(little_endian(loaded.as_slice(), element_size(&data)), stored);
             }
         }
         assert_eq!(model.find(object.name()).unwrap().name(), object.name());
-        // Off Unix it depends on the system's version.
+        // On other systems it depends on the version.
         let refused = data.advise(Advice::WillNeed).err().map(|e| e.cause());
         assert!(refused.is_none() || !cfg!(unix) && refused == Some(Cause::Unsupported), "{refused:?}");
     }
@@ -250,13 +252,13 @@ fn a_folder_is_opened_by_the_only_model_in_it() {
         "{}",
         refusal(folder.0.as_path())
     );
-    // An index says what the model is.
+    // An index defines the model.
     std::fs::write(at("x.index.json"), r#"{"weight_map": {"enc.0.norm.gain.15": "a.safetensors"}}"#).unwrap();
     let missing = refusal(folder.0.as_path());
     assert_eq!(missing.rule(), Some(Rule::IndexTensor), "{missing}");
     std::fs::write(at("y.index.json"), "{}").unwrap();
     assert!(refusal(folder.0.as_path()).message().contains(r#""x.index.json", "y.index.json""#));
-    // Without its first part there is no model.
+    // Without its first part the model cannot be opened.
     std::fs::remove_file(at(&names[0])).unwrap();
     let missing = refusal(at(&names[1]));
     assert!(missing.cause() == Cause::NoFile && missing.message().contains(&names[0]), "{missing}");
@@ -278,7 +280,11 @@ fn a_tensor_that_the_index_does_not_name_is_not_shown() {
         let mut report = VerifyReport::default();
         let options = VerifyOptions { padding: true, ..VerifyOptions::default() };
         model.verify(&options, &|_, _| true, &mut report).unwrap();
-        assert_eq!((report.objects, report.padding_nonzero), (1, 0), "what is not shown is no padding");
+        assert_eq!(
+            (report.objects, report.padding_nonzero),
+            (1, 0),
+            "bytes of objects that are not listed are not padding"
+        );
         let expected = all.find(shown).unwrap().component("data").unwrap();
         let found = model.find(shown).unwrap().component("data").unwrap();
         assert_eq!(common::read(&found), common::read(&expected));

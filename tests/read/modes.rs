@@ -1,5 +1,5 @@
-//! How a file's bytes are reached: which mode is taken, what is borrowed in it, and what a private mapping
-//! keeps to itself.
+//! Modes of a file: the mode that is chosen, the bytes that can be borrowed, and changes in a private
+//! mapping.
 
 use crate::common;
 
@@ -26,7 +26,7 @@ fn bytes() -> Vec<u8> {
 }
 
 #[test]
-fn the_mode_that_is_taken_is_reported_and_whole_files_are_borrowed() {
+fn the_chosen_mode_is_reported_and_complete_files_are_borrowed() {
     let folder = Folder::new();
     let (path, bytes) = (folder.path("t.zt"), bytes());
     std::fs::write(&path, &bytes).unwrap();
@@ -40,7 +40,10 @@ fn the_mode_that_is_taken_is_reported_and_whole_files_are_borrowed() {
         }
         assert_eq!(file.find("t").unwrap().component("data").unwrap().borrow().is_ok(), borrows);
     }
-    assert!([Mode::Map, Mode::Read].contains(&taken(Mode::Auto).mode()), "by the file system");
+    assert!(
+        [Mode::Map, Mode::Read].contains(&taken(Mode::Auto).mode()),
+        "the mode depends on the file system"
+    );
     for mode in [Mode::Map, Mode::Read, Mode::Auto, Mode::Private] {
         let memory = File::open_memory(Aligned::of(&bytes), &in_mode(mode)).unwrap();
         assert!(memory.mode() == Mode::Map && memory.part(0).unwrap().borrow().unwrap() == bytes);
@@ -50,11 +53,10 @@ fn the_mode_that_is_taken_is_reported_and_whole_files_are_borrowed() {
     }
 }
 
-/// Larger than the address space of any processor of today; sparse, on the one file system that has such
-/// files.
+/// Larger than the address space of current processors, and sparse. Only one file system supports such files.
 #[test]
 #[cfg(target_os = "linux")]
-fn what_does_not_fit_the_address_space_is_read_or_an_error_that_says_so() {
+fn a_file_larger_than_the_address_space_is_read_or_a_clear_error() {
     struct Sparse(std::path::PathBuf);
     impl Drop for Sparse {
         fn drop(&mut self) {
@@ -64,7 +66,7 @@ fn what_does_not_fit_the_address_space_is_read_or_an_error_that_says_so() {
     let path = Sparse(format!("/dev/shm/ztensor-modes-{}", std::process::id()).into());
     let made = std::fs::File::create(&path.0).and_then(|file| file.set_len(1 << 62));
     if let Err(e) = made {
-        return println!("skipped: no sparse file in /dev/shm: {e}");
+        return println!("skipped: cannot make a sparse file in /dev/shm: {e}");
     }
     for mode in [Mode::Map, Mode::Private, Mode::Auto, Mode::Read] {
         let e = File::open(&path.0, &in_mode(mode)).unwrap_err();
@@ -75,16 +77,16 @@ fn what_does_not_fit_the_address_space_is_read_or_an_error_that_says_so() {
     }
 }
 
-/// What a host does that was borrowed a pointer: it writes where the library only looks.
+/// Writes to borrowed memory like a host: the library itself only reads it.
 #[cfg(unix)]
 fn overwrite(borrowed: &[u8], at: usize, value: u8) {
-    // SAFETY: a private mapping, writable, into which no other thread looks now.
+    // SAFETY: a private mapping is writable, and no other thread reads it at this time.
     unsafe { borrowed.as_ptr().cast_mut().add(at).write_volatile(value) };
 }
 
 #[test]
 #[cfg(unix)]
-fn changes_in_a_private_mapping_show_in_what_is_borrowed_alone() {
+fn changes_in_a_private_mapping_are_only_in_borrowed_bytes() {
     let folder = Folder::new();
     let (path, sample) = (folder.path("t.zt"), sample());
     std::fs::write(&path, bytes()).unwrap();
@@ -102,14 +104,14 @@ fn changes_in_a_private_mapping_show_in_what_is_borrowed_alone() {
         bytes.len() == original.len()
             && (0..bytes.len()).filter(|at| bytes[*at] != original[*at]).eq([0, 5000, 299_999])
     };
-    // All that is borrowed.
+    // Everything that borrows.
     let start = component.offset() as usize;
     assert!(
         changed(component.borrow().unwrap())
             && changed(&file.part(0).unwrap().borrow().unwrap()[start..start + 300_000])
     );
     assert!(changed(component.load().unwrap().as_slice()));
-    // All that copies or checks, and everybody else.
+    // Everything that copies or checks, and everything outside this process.
     let mut found = vec![0; 300_000];
     component.read(&mut found).unwrap();
     assert!(found == *original);
@@ -138,5 +140,5 @@ fn changes_in_a_private_mapping_show_in_what_is_borrowed_alone() {
         assert!(copy.find(name).unwrap().component("data").unwrap().load().unwrap().as_slice() == original);
     }
     assert!(other.find("t").unwrap().component("data").unwrap().borrow().unwrap() == original);
-    assert!(std::fs::read(&path).unwrap() == whole, "the file is as it was");
+    assert!(std::fs::read(&path).unwrap() == whole, "the file changed");
 }

@@ -1,4 +1,4 @@
-//! How a source is asked for its bytes: how often, for how many at once, and by which thread.
+//! Reads of a source: their number, how many run at once, and on which thread.
 
 use crate::common;
 
@@ -19,10 +19,10 @@ use ztensor::sink::ByteSink;
 use ztensor::source::{direct::DirectFile, ByteSource, PageCache, Profile, ReadMany};
 use ztensor::writer::{Algorithm, ComponentSpec, ObjectSpec, Writer, WriterOptions};
 
-/// By whom bytes were read, and which.
+/// The thread and the range of each read.
 type Reads = Vec<(ThreadId, Range<u64>)>;
 
-/// What a source was asked for.
+/// The calls of a source.
 #[derive(Default)]
 struct Asked {
     reads: Mutex<Reads>,
@@ -31,7 +31,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// The reads since this was called last.
+    /// The reads since the last call of this function.
     fn reads(&self) -> Reads {
         std::mem::take(&mut *self.reads.lock().unwrap())
     }
@@ -43,15 +43,15 @@ impl Asked {
 
 type Fill = dyn Fn(u64, &mut [u8]) + Send + Sync;
 
-/// A source that cannot lend, and counts.
+/// A source that cannot map, and counts.
 struct Counting {
     size: u64,
     fill: Box<Fill>,
     asked: Arc<Asked>,
     is_file: bool,
-    /// A large read waits until reads of so many threads have come, but no longer than that.
+    /// A large read waits until this number of threads are reading, up to a timeout.
     company: (usize, Duration),
-    /// Its bytes in a file, for reads past the page cache.
+    /// Its bytes in a file, for direct reads.
     disk: Option<std::fs::File>,
 }
 
@@ -71,7 +71,7 @@ impl Counting {
         }
     }
 
-    /// Opened, with what it was asked for since.
+    /// An open file, and the calls of its source since then.
     fn open(self, threads: usize) -> (File, Arc<Asked>) {
         let asked = Arc::clone(&self.asked);
         let options = OpenOptions { threads, ..OpenOptions::default() };
@@ -118,7 +118,7 @@ impl ByteSource for Counting {
 }
 
 impl PageCache for Counting {
-    /// Every other byte that is asked for: each part of a batch has to be looked at.
+    /// Every second byte, so that each part of a batch must be processed.
     fn resident(&self, _offset: u64) -> Option<bool> {
         Some(self.asked.resident.fetch_add(1, Ordering::Relaxed) % 2 == 0)
     }
@@ -128,7 +128,7 @@ impl PageCache for Counting {
     }
 }
 
-/// These parts as one batch: the bytes of each, the number of jobs, and what the batch says of itself.
+/// Reads these parts as one batch. Returns the bytes of each, the number of jobs, and the statistics.
 type Parts<'a> = [(&'a str, Selection<'a>)];
 fn batch(file: &File, parts: &Parts<'_>, options: &BatchOptions) -> (Vec<Vec<u8>>, u64, BatchStats) {
     let component = |name: &str| common::data(file, name);
@@ -144,7 +144,7 @@ fn batch(file: &File, parts: &Parts<'_>, options: &BatchOptions) -> (Vec<Vec<u8>
         .collect();
     let (jobs, mut stats) = (AtomicU64::new(0), BatchStats::default());
     let count = |_, _| {
-        jobs.fetch_add(1, Ordering::Relaxed); // progress is reported after each, if nothing is verified
+        jobs.fetch_add(1, Ordering::Relaxed); // if nothing is verified, progress is reported after each job
         true
     };
     File::read_batch(&mut requests, options, &|_, _| (), &count, &mut stats).unwrap();
@@ -152,16 +152,16 @@ fn batch(file: &File, parts: &Parts<'_>, options: &BatchOptions) -> (Vec<Vec<u8>
     (memory, jobs.into_inner(), stats)
 }
 
-/// What a byte is that nobody has written.
+/// The value of a byte that was never written.
 fn made_up(offset: u64) -> u8 {
     (offset ^ (offset >> 7) ^ (offset >> 15)) as u8
 }
 
-/// A sink that keeps what is not a large tensor's.
+/// A sink that keeps all bytes except those of the large tensor.
 #[derive(Clone, Default)]
 struct Around(Arc<Mutex<Kept>>);
 
-/// The size of all that was written, and where what was kept of it goes.
+/// The size of the written bytes, and the offsets of the kept ones.
 type Kept = (u64, Vec<(u64, Vec<u8>)>);
 
 impl ByteSink for Around {
@@ -179,7 +179,7 @@ impl ByteSink for Around {
     }
 }
 
-/// A file with one tensor of made-up bytes that takes no memory, however large it is.
+/// A file with one tensor of computed bytes, which does not use memory for them.
 fn endless(rows: u64, columns: u64) -> Counting {
     let sink = Around::default();
     let mut writer = Writer::to_sink(Box::new(sink.clone()), &WriterOptions::default()).unwrap();
@@ -207,12 +207,12 @@ fn endless(rows: u64, columns: u64) -> Counting {
     Counting { size, fill: Box::new(fill), ..Counting::new(Vec::new()) }
 }
 
-/// Most jobs of one slab.
+/// The maximum number of jobs for a slab.
 const MOST: u64 = 1 << 14;
 
 #[test]
 fn a_slab_of_distant_rows_is_split_into_a_bounded_number_of_jobs() {
-    const COLUMNS: u64 = 70_000; // so that more than 64 KiB are between what is wanted
+    const COLUMNS: u64 = 70_000; // so that rows of the slab are more than 64 KiB apart
     let (file, asked) = endless(20_000, COLUMNS).open(1);
     let start = common::data(&file, "endless").offset();
     for (rows, few) in [(10_000, false), (MOST, false), (MOST + 1, true), (20_000, true)] {
@@ -222,9 +222,9 @@ fn a_slab_of_distant_rows_is_split_into_a_bounded_number_of_jobs() {
         let wanted: Vec<u8> =
             (0..rows).flat_map(|row| (5..8).map(move |at| made_up(start + row * COLUMNS + at))).collect();
         assert!(found[0] == wanted, "{rows} rows");
-        assert_eq!(jobs, if few { 1 } else { rows }, "as many as there are rows, up to {MOST}");
+        assert_eq!(jobs, if few { 1 } else { rows }, "one for each row, up to {MOST}");
         assert_eq!(stats.bytes, rows * 3);
-        assert_eq!(asked.reads().len() as u64, rows, "what is between is not read");
+        assert_eq!(asked.reads().len() as u64, rows, "bytes between the rows were read");
     }
 }
 
@@ -244,7 +244,7 @@ fn a_slab_of_many_short_windows_is_cut_into_a_bounded_number_of_jobs() {
 }
 
 #[test]
-fn whether_bytes_are_in_memory_is_asked_a_few_times_for_each_job_however_large_it_is() {
+fn residence_is_queried_a_few_times_for_jobs_of_any_size() {
     const ROWS: u64 = 8192;
     const NAMES: [&str; 4] = ["a", "b", "c", "d"];
     let content = compressible((ROWS << 10) as usize);
@@ -256,7 +256,7 @@ fn whether_bytes_are_in_memory_is_asked_a_few_times_for_each_job_however_large_i
     std::fs::write(&path, &bytes).unwrap();
     let disk = || std::fs::File::open(&path).unwrap();
     if !DirectFile::open(&disk(), 0).unwrap().is_some_and(|file| file.is_reported()) {
-        println!("strategy: skipped: nobody asks what is in memory: the file system has no direct reads");
+        println!("strategy: skipped: the file system does not support direct reads");
         return;
     }
     let half = Selection::Slab(Hyperslab { start: &[0, 0], count: &[ROWS, 512], step: None });
@@ -272,7 +272,7 @@ fn whether_bytes_are_in_memory_is_asked_a_few_times_for_each_job_however_large_i
         assert!(found.iter().all(|f| *f == wanted));
         assert_eq!(stats.digests_verified, if verify { 4 } else { 0 });
         assert_eq!(stats.reason, c"direct and page cache: part of the bytes was in memory");
-        // A component that is verified is one job, and reports more than once.
+        // A verified component is one job, but reports more than once.
         let jobs = if verify { NAMES.len() as u64 } else { jobs };
         assert!(jobs <= 5 * 4, "{jobs} jobs");
         let times = asked.resident.load(Ordering::Relaxed);
@@ -280,7 +280,7 @@ fn whether_bytes_are_in_memory_is_asked_a_few_times_for_each_job_however_large_i
     }
 }
 
-/// The reads of one call that reads the tensor, and of one that loads it; both have to give the content.
+/// The reads of a call that reads the tensor, and of a call that loads it. Both must return the content.
 fn single_calls(source: Counting, threads: usize, content: &[u8]) -> [Reads; 2] {
     let (file, asked) = source.open(threads);
     let component = common::data(&file, "t");
@@ -302,7 +302,10 @@ fn a_large_component_of_a_file_is_read_by_as_many_threads_as_it_was_opened_with(
     let source = Counting { company: (3, Duration::from_secs(20)), ..of_one_tensor(&content) };
     for reads in single_calls(source, 3, &content) {
         assert_eq!(Asked::threads(&reads).len(), 3);
-        assert!(Asked::threads(&reads).contains(&std::thread::current().id()), "the caller works, too");
+        assert!(
+            Asked::threads(&reads).contains(&std::thread::current().id()),
+            "the calling thread reads, too"
+        );
         assert!(reads.len() >= 5 && reads.iter().all(|(_, range)| range.end - range.start <= 4 << 20));
     }
     for reads in single_calls(of_one_tensor(&content), 1, &content) {
@@ -314,15 +317,15 @@ fn a_large_component_of_a_file_is_read_by_as_many_threads_as_it_was_opened_with(
     }
     let short = &content[1..8 << 20];
     for reads in single_calls(of_one_tensor(short), 3, short) {
-        assert_eq!(reads.len(), 1, "not worth a thread");
+        assert_eq!(reads.len(), 1, "too small for a second thread");
     }
 }
 
 #[test]
-fn a_large_component_of_a_callback_source_is_read_by_the_calling_thread_alone() {
+fn only_the_calling_thread_reads_a_large_component_of_a_callback_source() {
     let content = compressible(20 << 20);
     for threads in [0, 3] {
-        let company = (2, Duration::from_millis(200)); // others would have time to come
+        let company = (2, Duration::from_millis(200)); // other threads would have time to start
         let source = Counting { is_file: false, company, ..of_one_tensor(&content) };
         for reads in single_calls(source, threads, &content) {
             assert_eq!(Asked::threads(&reads), HashSet::from([std::thread::current().id()]));
@@ -330,10 +333,10 @@ fn a_large_component_of_a_callback_source_is_read_by_the_calling_thread_alone() 
     }
 }
 
-/// The columns of one of eight ranks.
+/// One eighth of the columns, for one of eight ranks.
 const COLUMNS: Hyperslab<'static> = Hyperslab { start: &[0, 512], count: &[4096, 512], step: None };
 
-/// A file of one matrix of 4096 rows of 4 KiB, and those columns of it.
+/// A file with one matrix of 4096 rows of 4 KiB, and those columns of it.
 fn matrix(folder: &Folder) -> (std::path::PathBuf, Vec<u8>) {
     let content: Vec<u8> = (0..4096 << 12).map(made_up).collect();
     let wanted = content.chunks(4096).flat_map(|row| &row[512..1024]).copied().collect();
@@ -344,7 +347,7 @@ fn matrix(folder: &Folder) -> (std::path::PathBuf, Vec<u8>) {
 }
 
 #[test]
-#[cfg(target_os = "linux")] // elsewhere nobody tells what is in memory
+#[cfg(target_os = "linux")] // other systems do not report residence
 fn slices_of_a_mapping_are_copied_out_of_it_where_they_are_in_memory() {
     let folder = Folder::new();
     let (path, wanted) = matrix(&folder);
@@ -359,7 +362,7 @@ fn slices_of_a_mapping_are_copied_out_of_it_where_they_are_in_memory() {
             assert!(stats.stored_bytes >= least, "{mode:?}: {} bytes read", stats.stored_bytes);
             assert!(
                 times > 1 || stats.stored_bytes == least,
-                "what is between was read: {}",
+                "bytes between the columns were read: {}",
                 stats.stored_bytes
             );
         }

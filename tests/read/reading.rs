@@ -1,4 +1,5 @@
-//! Parts of components: ranges and hyperslabs against the plain loop, in every mode and encoding; batches.
+//! Parts of components: ranges and hyperslabs compared with a simple loop, in every mode and encoding;
+//! batches.
 
 use crate::common;
 
@@ -20,7 +21,7 @@ fn options(encoding: Encoding, frame_size: u64) -> WriterOptions {
     WriterOptions { encoding, frame_size, digest: Some(Algorithm::Crc32c), ..WriterOptions::default() }
 }
 
-/// The file opened in each way that there is.
+/// The file, opened in each way.
 fn opened(path: &Path) -> Vec<File> {
     let bytes = std::fs::read(path).unwrap();
     let reading = OpenOptions { mode: Mode::Read, ..OpenOptions::default() };
@@ -42,7 +43,7 @@ fn opened(path: &Path) -> Vec<File> {
 }
 
 #[test]
-fn ranges_are_the_bytes_of_the_whole_in_every_mode_encoding_and_frame_size() {
+fn ranges_equal_the_component_in_every_mode_encoding_and_frame_size() {
     let folder = Folder::new();
     let content = compressible(300_001);
     for (encoding, frame_size) in [
@@ -58,7 +59,7 @@ fn ranges_are_the_bytes_of_the_whole_in_every_mode_encoding_and_frame_size() {
             let component = common::data(&file, "r");
             let mut random = Random(frame_size + 3);
             for round in 0..60 {
-                // Ends near the ends of frames, and anywhere.
+                // Near the ends of frames, and at random positions.
                 let near =
                     |random: &mut Random| (random.below(300) * 1024 + random.below(3)).saturating_sub(1);
                 let mut pick = || if round % 2 == 0 { near(&mut random) } else { random.below(300_002) };
@@ -80,7 +81,7 @@ fn ranges_are_the_bytes_of_the_whole_in_every_mode_encoding_and_frame_size() {
             component.read(&mut buffer).unwrap();
             assert!(
                 buffer[..300_001] == content && buffer[300_001..].iter().all(|b| *b == 0xaa),
-                "more was written"
+                "bytes after the range were written"
             );
         }
     }
@@ -112,7 +113,7 @@ fn ranges_of_more_components_than_are_remembered_by_several_threads() {
         }
     });
 
-    // A frame that is not one is reported by every range, the first and the next ones, wherever it is.
+    // Every range reports an invalid frame, wherever it is.
     let stored = common::data(file, "5").offset() + common::data(file, "5").stored_size();
     let last = bytes[..stored as usize].windows(4).rposition(|w| w == [0x28, 0xb5, 0x2f, 0xfd]).unwrap();
     bytes[last] ^= 1;
@@ -147,7 +148,7 @@ fn ranges_of_big_endian_data_may_begin_and_end_within_an_element() {
     }
 }
 
-/// A slab element by element.
+/// A slab, element by element.
 fn reference_slice(shape: &[u64], slab: &Hyperslab<'_>, width: usize, whole: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut index = vec![0u64; shape.len()];
@@ -181,7 +182,7 @@ fn random_slab(random: &mut Random, shape: &[u64]) -> [Vec<u64>; 3] {
 }
 
 #[test]
-fn hyperslabs_are_what_the_plain_loop_gathers() {
+fn hyperslabs_equal_the_result_of_a_simple_loop() {
     let folder = Folder::new();
     let shapes: [&[u64]; 7] = [&[], &[17], &[6, 9], &[4, 5, 7], &[3, 1, 8, 5], &[2, 3, 2, 3, 2], &[40, 700]];
     let types =
@@ -251,8 +252,12 @@ fn slabs_that_leave_the_shape_or_have_another_rank_are_invalid_arguments() {
     };
     let bad = Some(Cause::InvalidArgument);
     assert_eq!(try_slab(&[0, 0], &[4, 6], None), None);
-    assert_eq!(try_slab(&[3, 5], &[1, 1], Some(&[u64::MAX, u64::MAX])), None, "one step is none");
-    assert_eq!(try_slab(&[4, 6], &[0, 0], None), None, "nothing, at the very end");
+    assert_eq!(
+        try_slab(&[3, 5], &[1, 1], Some(&[u64::MAX, u64::MAX])),
+        None,
+        "a step is ignored if only one element is read"
+    );
+    assert_eq!(try_slab(&[4, 6], &[0, 0], None), None, "an empty slab at the end of the shape");
     assert_eq!(try_slab(&[0, 0], &[5, 6], None), bad);
     assert_eq!(try_slab(&[0, 1], &[4, 6], None), bad);
     assert_eq!(try_slab(&[0, 0], &[4, 3], Some(&[1, 3])), bad);
@@ -268,7 +273,7 @@ fn slabs_that_leave_the_shape_or_have_another_rank_are_invalid_arguments() {
     assert_eq!(cause(sparse.read_slice(&slab, &mut dst)), Some(Cause::Unsupported));
 }
 
-/// The whole, a range and a slab of every component, as a batch reads them.
+/// The complete component, a range and a slab of every component, as one batch.
 fn parts<'a>(component: &Component<'_>, range: (u64, u64), slab: &'a [Vec<u64>; 3]) -> Vec<Selection<'a>> {
     let [start, count, step] = slab;
     let dense = component.role() == "data";
@@ -278,7 +283,7 @@ fn parts<'a>(component: &Component<'_>, range: (u64, u64), slab: &'a [Vec<u64>; 
 }
 
 #[test]
-fn a_batch_gives_what_single_reads_give_with_any_number_of_threads() {
+fn a_batch_equals_single_reads_with_any_number_of_threads() {
     let folder = Folder::new();
     let path = folder.path("batch.zt");
     let sizes = [0u64, 1, 4096, 100_000, 300_001];
@@ -334,7 +339,7 @@ fn a_batch_gives_what_single_reads_give_with_any_number_of_threads() {
                 assert!(done.into_iter().eq(0..plan.len() as u64), "each request is reported once");
                 assert_eq!(stats.requests, plan.len() as u64);
                 assert_eq!(stats.bytes, wanted.iter().map(|w| w.len() as u64).sum::<u64>());
-                // A range that covers all of a component is as good as the whole.
+                // A range that covers a complete component is verified like the component.
                 let covers_all = |(c, part): &&(Component<'_>, Selection<'_>)| match part {
                     Selection::Whole => true,
                     Selection::Range { offset, length } => *offset == 0 && *length == c.size().unwrap(),

@@ -1,4 +1,4 @@
-//! Slices that are large enough for threads, in each of the ways that a file is open.
+//! Slices large enough for several threads, for each mode of the file.
 
 use crate::common;
 
@@ -12,7 +12,7 @@ use ztensor::reader::{File, Hyperslab, Mode, OpenOptions};
 use ztensor::source::{ByteSource, PageCache, Profile};
 use ztensor::writer::WriterOptions;
 
-/// The slab, cut out of a whole tensor of three dimensions element by element.
+/// The slab, copied element by element from a complete tensor of three dimensions.
 fn cut(whole: &[u8], shape: [u64; 3], width: usize, slab: &Hyperslab<'_>) -> Vec<u8> {
     let step = slab.step.unwrap_or(&[1, 1, 1]);
     let at = |axis: usize, k: u64| slab.start[axis] + k * step[axis];
@@ -27,7 +27,7 @@ fn cut(whole: &[u8], shape: [u64; 3], width: usize, slab: &Hyperslab<'_>) -> Vec
 }
 
 #[test]
-fn large_slices_are_the_same_however_the_file_is_open() {
+fn large_slices_are_the_same_in_every_mode() {
     let (shape, width) = ([12, 700, 640], 2);
     let mut whole = vec![0u8; 12 * 700 * 640 * width];
     let mut random = Random(7);
@@ -65,7 +65,7 @@ fn large_slices_are_the_same_however_the_file_is_open() {
                 .read_slice(slab, &mut found)
                 .unwrap_or_else(|e| panic!("{label}, {slab:?}: {}", e.message()));
             assert!(found[..want.len()] == want, "{label}, {slab:?}");
-            assert_eq!(found[want.len()..], [0xaa; 3], "{label}: what is behind the slab is left alone");
+            assert_eq!(found[want.len()..], [0xaa; 3], "{label}: bytes after the slab were written");
             let error = object.read_slice(slab, &mut found[..want.len() - 1]).unwrap_err();
             assert_eq!(error.cause(), Cause::BufferSize, "{label}, {slab:?}: {}", error.message());
         }
@@ -89,7 +89,7 @@ fn a_large_slice_of_a_file_that_was_cut_short_is_an_error() {
         let whole = std::fs::read(&path).unwrap();
         let cut = std::fs::File::options().write(true).open(&path).unwrap().set_len(600 * 640);
         if mode == Mode::Map && cut.is_err() {
-            continue; // a system that cuts no file that is mapped
+            continue; // a system that cannot truncate a mapped file
         }
         cut.unwrap();
         let error = file.find("w").unwrap().read_slice(&slab, &mut vec![0; 4 * 600 * 500]).unwrap_err();
@@ -98,7 +98,7 @@ fn a_large_slice_of_a_file_that_was_cut_short_is_an_error() {
     }
 }
 
-/// A mapped file whose pages are in memory, or are not; it counts the bytes that are read all the same.
+/// A mapped file whose pages are in memory, or not. It also counts the bytes that are read.
 struct Mapped {
     bytes: Vec<u8>,
     in_memory: bool,

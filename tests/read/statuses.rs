@@ -1,5 +1,5 @@
-//! One file gives one status, whether it is mapped, in memory or read: of the whole file, of each component,
-//! of a batch and of the views.
+//! A file gives the same status when it is mapped, in memory or read: for the file, for each component, for a
+//! batch and for views.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ use ztensor::reader::{
 };
 use ztensor::writer::WriterOptions;
 
-/// The causes of everything that is asked of a file.
+/// The errors of all calls on a file.
 fn statuses(file: Result<File>) -> String {
     let file = match file {
         Ok(file) => file,
@@ -53,7 +53,7 @@ fn statuses(file: Result<File>) -> String {
     found
 }
 
-/// A file in which several components have no stored bytes, at one place.
+/// A file with several components without stored bytes, at the same position.
 fn nothing_stored() -> Vec<u8> {
     let mut bytes = b"ZTEN1000".to_vec();
     bytes.resize(64, 0);
@@ -70,7 +70,7 @@ fn nothing_stored() -> Vec<u8> {
     bytes
 }
 
-/// Files of every version with a byte changed here and there, and those of the corpus that break a rule.
+/// Files of every version with changed bytes, and files of the corpus that break a rule.
 fn edge_files() -> Vec<(String, Vec<u8>)> {
     let mut files = vec![("nothing stored".to_owned(), nothing_stored())];
     for path in common::corpus("invalid").into_iter().chain(common::corpus("valid-odd")) {

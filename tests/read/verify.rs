@@ -1,4 +1,4 @@
-//! Verification tells what is wrong, which object it is in, and what it did not look at.
+//! Verification reports the error, its object, and what it did not check.
 
 use crate::common;
 
@@ -25,7 +25,7 @@ fn digested() -> WriterOptions {
     WriterOptions { digest: Some(Algorithm::Sha256), ..WriterOptions::default() }
 }
 
-/// A file of `count` objects with a byte of each of these changed.
+/// A file with `count` objects. A byte of each object in `damaged` is changed.
 fn damaged(options: &WriterOptions, count: usize, which: &[usize]) -> Vec<u8> {
     let samples: Vec<Sample> = (0..count).map(|at| new_object(&format!("object {at}"))).collect();
     let mut bytes = common::file_of(options, &samples);
@@ -54,7 +54,7 @@ fn a_byte_that_does_not_fit_its_digest_is_found_by_every_verification() {
         for word in ["object 1", "data", component.digest().unwrap(), &computed] {
             assert!(error.message().contains(word), "{word:?} is not in {error}");
         }
-        assert_eq!((report.objects, report.digests_verified), (1, 1), "what was checked before");
+        assert_eq!((report.objects, report.digests_verified), (1, 1), "the objects before it were checked");
         let without = VerifyOptions { digests: false, ..everything(1) };
         let (outcome, report) = run(&file, &without);
         assert_eq!((outcome.is_ok(), report.digests_verified, report.objects), (true, 0, 3));
@@ -66,7 +66,7 @@ fn damage_without_a_digest_is_found_where_the_bytes_show_it() {
     let zstd = WriterOptions { encoding: Encoding::Zstd, ..common::without_digests() };
     let mut bytes = common::file_of(&zstd, &[new_object("z")]);
     let at = common::data(&common::open(bytes.clone()), "z").offset() as usize;
-    bytes[at..at + 4].fill(0x28); // no zstd magic
+    bytes[at..at + 4].fill(0x28); // not zstd's magic
     let file = common::open(bytes);
     assert_eq!(common::rule(run(&file, &everything(1)).0), Some(Rule::ZstdCorrupt));
     let without = VerifyOptions { contents: false, ..everything(1) };
@@ -83,7 +83,7 @@ fn damage_without_a_digest_is_found_where_the_bytes_show_it() {
 }
 
 #[test]
-fn digests_that_nobody_can_check_are_counted_and_not_passed_as_verified() {
+fn digests_of_unknown_algorithms_are_counted_but_not_as_verified() {
     // It has the length of the old one, so that the manifest keeps its size.
     for (text, unknown) in [("blake3", true), ("sha257", true), ("sha2=6", false)] {
         let mut bytes = common::file_of(&digested(), &[new_object("a")]);
@@ -106,7 +106,7 @@ fn digests_that_nobody_can_check_are_counted_and_not_passed_as_verified() {
 }
 
 #[test]
-fn the_first_failure_in_file_order_is_reported_whatever_the_threads() {
+fn the_first_failure_in_file_order_is_reported_with_any_number_of_threads() {
     let file = common::open(damaged(&digested(), 40, &[17, 18, 31, 39]));
     for threads in [0, 1, 2, 3, 16] {
         for _ in 0..10 {
@@ -143,7 +143,7 @@ fn progress_goes_forwards_to_the_total_and_can_stop_the_work() {
 }
 
 #[test]
-fn a_large_component_reports_progress_and_can_be_verified_alone() {
+fn a_large_component_reports_progress_and_can_be_verified_separately() {
     const SIZE: u64 = 5 << 20;
     for encoding in common::encodings() {
         let options = WriterOptions { encoding, ..digested() };
@@ -190,7 +190,7 @@ fn a_large_component_reports_progress_and_can_be_verified_alone() {
 }
 
 #[test]
-fn padding_that_is_not_zero_is_counted_and_refused_when_asked() {
+fn padding_that_is_not_zero_is_counted_and_rejected_with_an_option() {
     let odd = Sample::dense("odd", Dtype::U8, &[1], vec![5]);
     let mut bytes = common::file_of(&WriterOptions::default(), &[odd, new_object("next")]);
     let (first, second) = (66, 127);
@@ -209,7 +209,7 @@ fn padding_that_is_not_zero_is_counted_and_refused_when_asked() {
 }
 
 #[test]
-fn bytes_that_are_no_whole_number_of_elements_are_found_without_a_shape() {
+fn an_incomplete_element_is_detected_without_a_shape() {
     for (dtype, logical, size, fine) in [
         ("f64", "", 58, false),
         ("f64", "", 56, true),
@@ -228,7 +228,7 @@ fn bytes_that_are_no_whole_number_of_elements_are_found_without_a_shape() {
     }
 }
 
-/// A file of these bytes from 64 on and a manifest, which is given as JSON.
+/// A file with these bytes from 64 on, and a manifest from JSON.
 fn file_of(blobs: &[u8], manifest: &str) -> Vec<u8> {
     let mut bytes = b"ZTEN1000".to_vec();
     bytes.resize(64, 0);
@@ -246,7 +246,7 @@ fn file_of(blobs: &[u8], manifest: &str) -> Vec<u8> {
 }
 
 #[test]
-fn an_f8_of_1_1_is_no_index_though_it_is_stored_as_u8() {
+fn an_f8_of_1_1_cannot_be_an_index_although_it_is_stored_as_u8() {
     let mut blobs = vec![0; 65];
     blobs[64] = 2;
     let manifest = r#"{"version":"1.1.0","objects":{"s":{"shape":[3],"format":"sparse_coo","components":{

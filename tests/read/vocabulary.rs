@@ -1,10 +1,9 @@
-//! Words that were retired do not come back in identifiers: docs and messages are for readers, names are for
-//! searching.
+//! Retired words must not return in identifiers. docs/glossary.md has the words to use.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// A word that no identifier has, and the word to use.
+/// A retired word, and the word to use.
 const RETIRED: [(&str, &str); 48] = [
     ("alike", "same_..., or template"),
     ("arrow", "layer, allowed import"),
@@ -56,14 +55,14 @@ const RETIRED: [(&str, &str); 48] = [
     ("put_first", "push_front"),
 ];
 
-/// Identifiers that have such a word all the same.
+/// Identifiers that are allowed to have such a word.
 const EXCEPTIONS: [(&str, &str); 0] = [];
 
 const FOLDERS: [&str; 9] =
     ["src", "cli", "tests", "benches/src", "fuzz/src", "fuzz/fuzz_targets", "c_tests", "include", "bindings"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return }; // a package has fewer
+    let Ok(entries) = std::fs::read_dir(folder) else { return }; // some packages have fewer folders
     for entry in entries {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap_or_default();
@@ -77,8 +76,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Where what begins at the front of `rest` ends, if it is a comment, a string or a character; 0 if it is
-/// none.
+/// The end of the comment, string or character literal at the front of `rest`; 0 if it is something else.
 fn skipped(rest: &str, hashes: bool) -> usize {
     let until = |from: usize, end: &str| {
         rest.get(from..).and_then(|r| r.find(end)).map_or(rest.len(), |at| from + at + end.len())
@@ -109,7 +107,7 @@ fn skipped(rest: &str, hashes: bool) -> usize {
         }
         _ if rest.starts_with('"') => quoted(1, b'"'),
         _ if rest.starts_with("'\\") => quoted(1, b'\''),
-        // A character, and no lifetime.
+        // A character literal, not a lifetime.
         _ if rest.starts_with('\'') => {
             let mut characters = rest.char_indices().skip(2);
             characters.next().filter(|(_, c)| *c == '\'').map_or(0, |(at, _)| at + 1)
@@ -141,7 +139,7 @@ fn identifiers(text: &str, hashes: bool) -> BTreeSet<&str> {
     found
 }
 
-/// `readBatchOf`, `ReadBatchOf` and `read_batch_of` are `_read_batch_of_`.
+/// `readBatchOf`, `ReadBatchOf` and `read_batch_of` become `_read_batch_of_`.
 fn words(identifier: &str) -> String {
     let mut out = String::from("_");
     let bytes = identifier.as_bytes();
@@ -191,7 +189,7 @@ fn retired_words_are_in_no_identifier() {
     assert!(wrong.is_empty(), "retired words:\n{}", wrong.join("\n"));
 }
 
-/// Words that no comment has: they have no other use in this field.
+/// Words that comments must not have either, because they have no other meaning in this field.
 const RETIRED_IN_COMMENTS: [&str; 9] =
     ["untold", "shelf", "shelves", "unsaid", "teller", "respell", "roads", "spelled", "alike"];
 

@@ -1,5 +1,5 @@
-//! Compressed tensors and parts of them out of a source that is read: right, without the bytes that they do
-//! not need, and what is needed once.
+//! Compressed tensors, and parts of them, from a source that is read. The bytes are right, only the needed
+//! ones are read, and only once.
 
 use crate::common;
 
@@ -16,13 +16,13 @@ use ztensor::reader::{
 use ztensor::source::{ByteSource, PageCache};
 use ztensor::writer::{Algorithm, WriterOptions};
 
-/// Bytes of a frame, and how many frames.
+/// The decoded size of a frame, and the number of frames.
 const FRAME: usize = 4 << 10;
 const FRAMES: usize = 1000;
-/// Bytes of all of them.
+/// The decoded size of all frames.
 const SIZE: usize = FRAME * FRAMES;
 
-/// A source that lends nothing, counts what is read and perhaps says that it is in memory.
+/// A source that does not map. It counts the bytes that are read, and may report that they are in memory.
 struct Source {
     bytes: ReadOnly,
     read: Arc<AtomicUsize>,
@@ -54,7 +54,7 @@ impl PageCache for Source {
     }
 }
 
-/// A file of one matrix in such frames, its content and how many bytes of it are stored.
+/// A file with one matrix in such frames, its content, and its stored size.
 fn matrix(frame_size: usize, digest: Option<Algorithm>) -> (Vec<u8>, Vec<u8>, usize) {
     let mut random = Random(7);
     let content: Vec<u8> = (0..SIZE).map(|_| random.below(16) as u8).collect();
@@ -81,7 +81,7 @@ fn open(bytes: &[u8], resident: bool) -> (File, Arc<AtomicUsize>) {
 #[test]
 fn a_range_reads_the_frames_around_it_and_no_others() {
     let (bytes, content, stored) = matrix(FRAME, None);
-    // As many frames lie between two places that are kept.
+    // The number of frames between two kept positions.
     let most = (stored / FRAMES + 32) * 4;
     for resident in [false, true] {
         let (file, read) = open(&bytes, resident);
@@ -92,7 +92,7 @@ fn a_range_reads_the_frames_around_it_and_no_others() {
             component.read_range(at as u64, &mut dst).unwrap();
             assert!(dst == content[at..at + length], "{length} bytes at {at}");
             let took = read.load(Ordering::Relaxed) - before;
-            // The first one walks all headers, of which there are many in what is read at once.
+            // The first range walks all headers; one read contains many of them.
             let walk = if before > 0 && at != 5 { 0 } else { stored };
             assert!(
                 took <= walk + 2 * most,
@@ -130,7 +130,7 @@ fn a_range_of_few_stored_bytes_reads_them_once() {
 }
 
 #[test]
-fn of_what_is_in_memory_little_more_than_the_headers_is_read_to_find_the_frames() {
+fn finding_frames_of_a_cached_file_reads_little_more_than_their_headers() {
     let (bytes, content, stored) = matrix(128 << 10, None);
     for (resident, most) in [(true, stored / 4), (false, stored + stored / 16)] {
         let (file, read) = open(&bytes, resident);
@@ -143,7 +143,7 @@ fn of_what_is_in_memory_little_more_than_the_headers_is_read_to_find_the_frames(
     }
 }
 
-/// All of the matrix through a batch.
+/// Reads the complete matrix in a batch.
 fn whole(file: &File, options: &BatchOptions) -> Result<(Vec<u8>, BatchStats)> {
     let (mut dst, mut stats) = (vec![0; SIZE], BatchStats::default());
     let component = common::data(file, "matrix");
@@ -153,7 +153,7 @@ fn whole(file: &File, options: &BatchOptions) -> Result<(Vec<u8>, BatchStats)> {
 }
 
 #[test]
-fn a_whole_one_is_read_once_and_its_digest_is_that_of_what_was_decoded() {
+fn a_complete_component_is_read_once_to_decode_and_verify_it() {
     for (digest, resident) in [(None, false), (None, true), (Some(Algorithm::Crc32c), true)] {
         let (bytes, content, stored) = matrix(128 << 10, digest);
         let at = common::data(&common::open(bytes.clone()), "matrix").offset() as usize;
@@ -169,12 +169,12 @@ fn a_whole_one_is_read_once_and_its_digest_is_that_of_what_was_decoded() {
             assert_eq!(stats.stored_bytes as usize, stored);
             let checked = verify && digest.is_some();
             assert_eq!(stats.digests_verified, u64::from(checked));
-            // Headers are walked first only where that is no second reading of everything.
+            // Headers are only walked first if that does not read everything twice.
             let took = read.load(Ordering::Relaxed) - before;
             let walk = if resident && !checked { stored / 8 } else { 0 };
             assert!((stored..=stored + walk).contains(&took), "{took} of {stored}, resident {resident}");
             let mut bad = bytes.clone();
-            bad[at + stored / 2..][..128 << 10].fill(0x77); // more than one frame takes
+            bad[at + stored / 2..][..128 << 10].fill(0x77); // more than the stored size of a frame
             let refused = whole(&open(&bad, resident).0, &options).map(drop).unwrap_err();
             let broken = matches!(refused.cause(), Cause::Broken(_));
             assert!(if checked { refused.cause() == Cause::DigestMismatch } else { broken }, "{refused}");
@@ -230,7 +230,7 @@ fn a_batch_counts_what_its_ranges_needed() {
     let (least, most) = (200 * 20, 200 * (stored / FRAMES + 32) * 8);
     let counted = stats.stored_bytes as usize;
     assert!((least..most).contains(&counted), "{counted} of {stored}");
-    // Beside those only the headers, which each thread may have walked.
+    // Only headers in addition, which each thread may have walked.
     let took = read.load(Ordering::Relaxed) - before;
     assert!(
         (counted..=counted + 2 * (stored + stored / 16)).contains(&took),

@@ -1,4 +1,5 @@
-"""A headless Chromium, spoken to through two pipes in its DevTools protocol: messages in JSON that end with a zero byte."""
+"""A headless Chromium, controlled over two pipes in its DevTools protocol: JSON messages that end with a zero
+byte."""
 import base64
 import json
 import os
@@ -15,7 +16,7 @@ class Browser:
         its_input, self.to = os.pipe()
         self.back, its_output = os.pipe()
 
-        def pipes():  # 3 and 4 are where it reads and writes
+        def pipes():  # Chromium reads from 3 and writes to 4
             held = os.dup(its_input), os.dup(its_output)
             os.dup2(held[0], 3)
             os.dup2(held[1], 4)
@@ -77,7 +78,7 @@ class Browser:
         self.wait_for("Page.loadEventFired")
 
     def run(self, script):
-        """What the script gives, which may be a promise."""
+        """The value of a script, which may be a promise."""
         answer = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(json.dumps(answer["exceptionDetails"]))
@@ -94,7 +95,7 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, windowsVirtualKeyCode=codes[key])
 
     def requests(self):
-        """What was asked for beside the page itself."""
+        """The URLs that were requested besides the page itself."""
         sent = [event["params"]["request"]["url"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
         return [url for url in sent if not url.startswith("file://") or not url.endswith(".html")]
 

@@ -1,7 +1,7 @@
 """The page of `zt report` in a headless Chromium:
     test.py ZT OUTDIR [MODEL...]
-Of models of all-MiniLM-L6-v2 and Gemma 3 the pictures OUTDIR/report.png and report-gguf.png are made, which are those of docs/. Ends with:
-report: N passed, M failed."""
+For models of all-MiniLM-L6-v2 and Gemma 3 it makes the pictures OUTDIR/report.png and report-gguf.png, which
+are in docs/. Ends with: report: N passed, M failed."""
 import json
 import os
 import random
@@ -19,7 +19,7 @@ COUNT = 100_000
 
 
 def write(path, tensors):
-    """A file of safetensors: name, dtype, shape, bytes of each."""
+    """A safetensors file: name, dtype, shape and bytes of each tensor."""
     header, at = {}, 0
     for name, dtype, shape, data in tensors:
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
@@ -52,11 +52,11 @@ class Tests:
         assert self.browser.complaints() == [], self.browser.complaints()
 
     def shown(self, column=1):
-        """What the rows that are seen have in a column."""
+        """The texts of the visible rows in a column."""
         return self.browser.run(f"[...document.querySelectorAll('#table .row')].map(row => row.children[{column - 1}].textContent)")
 
     def press(self, find):
-        """A click with the mouse on what an expression gives."""
+        """Clicks on the element that an expression returns."""
         self.browser.run(f"({find}).scrollIntoView({{block: 'center'}})")
         x, y = self.browser.run(f"(() => {{ const at = ({find}).getBoundingClientRect(); return [at.x + Math.min(20, at.width / 2), at.y + Math.min(8, at.height / 2)]; }})()")
         self.browser.click(x, y)
@@ -89,7 +89,7 @@ class Tests:
         browser = self.browser
         self.open("many.html", self.many())
         assert browser.run("by('count').textContent").startswith("100,000 of 100,000 tensors")
-        assert 10 < len(self.shown()) < 40, "only what is seen is made"
+        assert 10 < len(self.shown()) < 40, "only visible rows are in the document"
         self.press("document.querySelectorAll('#table .head button')[3]")
         sizes = self.shown(4)
         assert sizes[0] == "64 B" and browser.run("document.querySelectorAll('#table .head > div')[3].ariaSort") == "descending"
@@ -99,7 +99,7 @@ class Tests:
         assert browser.run("by('count').textContent").startswith("250 of 100,000"), browser.run("by('count').textContent")
         assert all(".7.experts." in name and name.endswith("gate") for name in self.shown())
         self.press("document.querySelectorAll('#table .head button')[0]")
-        assert self.shown()[:3] == [f"model.layers.7.experts.{n}.gate" for n in range(3)], "numbers sort by their value"
+        assert self.shown()[:3] == [f"model.layers.7.experts.{n}.gate" for n in range(3)], "numbers are sorted by value"
         self.search(" ")
         browser.run("table.body.focus()")
         browser.key("End")
@@ -109,7 +109,7 @@ class Tests:
             table.body.scrollTop = part * table.space.offsetHeight; table.draw();
             const row = document.querySelector('#table .row').getBoundingClientRect(), body = table.body.getBoundingClientRect();
             seen.push(row.top - body.top <= 1 && row.top - body.top > -30); } return seen; })()""")
-        assert tops == [True] * 4, "rows stand where they are scrolled to"
+        assert tops == [True] * 4, "rows are drawn at the scroll position"
 
     def test_names_are_text_and_nothing_but_text(self):
         browser = self.browser
@@ -124,7 +124,7 @@ class Tests:
         self.press("document.querySelector('#table .row')")
         assert browser.run("by('detail').querySelector('h3').textContent") == HOSTILE[1]
         assert browser.run("document.images.length + document.scripts.length") == 2, "the data and the script"
-        # Even where markup came through, the policy lets nothing run and nothing be asked for.
+        # The policy blocks scripts and requests even if markup came through.
         browser.run("document.body.insertAdjacentHTML('beforeend', '<img src=http://127.0.0.1:9/ onerror=\"window.hacked=2\"><b onclick=\"window.hacked=3\" id=b>b</b>')")
         browser.run("(() => { const s = document.createElement('script'); s.textContent = 'window.hacked=4'; document.body.append(s); b.click(); })()")
         browser.run("new Promise(done => setTimeout(done, 100))")

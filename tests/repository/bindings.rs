@@ -1,10 +1,9 @@
-//! Every C function is reached from each language's own code, or stands in bindings/coverage.txt with the
-//! reason why not.
+//! Each language's own code calls every C function, or bindings/coverage.txt has the reason why not.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Language, folder, what its sources end in, what declares C there and is no code of its own.
+/// Language, folder, extension of its sources, and the file that declares C functions without calling them.
 const LANGUAGES: [(&str, &str, &str, &[&str]); 5] = [
     ("c++", "include/ztensor", ".hpp", &[]),
     ("go", "bindings/go", ".go", &["_test.go"]),
@@ -25,8 +24,8 @@ fn functions() -> BTreeSet<String> {
     read(&root().join("c_tests/abi/symbols.txt")).split_whitespace().map(str::to_owned).collect()
 }
 
-/// Without text that only tells of code. A block of Go before `import "C"` is C, whose comments are cut out
-/// of it.
+/// Removes text that only describes code. In Go, a block before `import "C"` is C code; only its comments are
+/// removed.
 fn code(language: &str, text: &str) -> String {
     let outside = |mut text: &str, begin: &str, end: &str| -> String {
         let mut kept = String::new();
@@ -68,7 +67,7 @@ fn reached(language: &str, folder: &str, ending: &str, but: &[&str]) -> BTreeSet
     text.split(|c| !is_name(c)).filter(|word| word.starts_with("zt_")).map(str::to_owned).collect()
 }
 
-/// Language and function of each line of bindings/coverage.txt: `languages function: reason`.
+/// The language and function of each line of bindings/coverage.txt: `languages function: reason`.
 fn excused() -> BTreeSet<(String, String)> {
     let mut rows = BTreeSet::new();
     for line in read(&root().join("bindings/coverage.txt")).lines() {
@@ -98,7 +97,7 @@ fn every_function_is_reached_from_every_language_or_has_a_reason() {
     for (language, function) in &excused {
         if !functions.contains(function) || !LANGUAGES.iter().any(|row| row.0 == language) {
             wrong.push(format!(
-                "bindings/coverage.txt: {language} {function}: there is no such language or function"
+                "bindings/coverage.txt: {language} {function}: the language or function does not exist"
             ));
         }
     }
@@ -108,7 +107,7 @@ fn every_function_is_reached_from_every_language_or_has_a_reason() {
             let has_reason = excused.contains(&(language.to_owned(), function.clone()));
             match (reached.contains(function), has_reason) {
                 (true, true) => {
-                    wrong.push(format!("bindings/coverage.txt: {language} reaches {function}: the line goes"))
+                    wrong.push(format!("bindings/coverage.txt: {language} calls {function}: remove the line"))
                 }
                 (false, false) => wrong.push(format!(
                     "{folder}: nothing calls {function}, and bindings/coverage.txt has no reason"

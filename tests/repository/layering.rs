@@ -1,4 +1,4 @@
-//! The layers: who may import whom, where unsafe code may stand, how long a file may be.
+//! Layers: which folder may import which, which files may have unsafe code, and how long a file may be.
 
 use std::path::{Path, PathBuf};
 
@@ -22,8 +22,8 @@ fn all(folder: &str) -> Vec<(String, String)> {
     paths.iter().map(|p| (name(p), std::fs::read_to_string(p).unwrap())).collect()
 }
 
-/// A folder and the folders that it may import from. Everything may import `error` and `model`, but `error`
-/// itself nothing and `model` only `error` and the memory of its tables.
+/// A folder and the folders that it may import. Every folder may import `error` and `model`. `error` imports
+/// nothing. `model` imports `error` and the memory of its tables.
 const ALLOWED_IMPORTS: [(&str, &[&str]); 19] = [
     ("error", &[]),
     ("memory", &["error", "hash", "lock"]),
@@ -39,8 +39,7 @@ const ALLOWED_IMPORTS: [(&str, &[&str]); 19] = [
     ("io", &["error"]),
     ("source", &["error", "io", "lock", "memory", "threads"]),
     ("sink", &["error", "io", "lock", "memory", "threads"]),
-    // Reads for whoever opened a file, of which it knows no more than where stored bytes are and what they
-    // become.
+    // Reads for a caller that opened a file. It only knows where stored bytes are and what they decode to.
     (
         "load",
         &["error", "hash", "model", "codec", "digest", "convert", "source", "lock", "threads", "memory"],
@@ -63,9 +62,10 @@ const ALLOWED_IMPORTS: [(&str, &[&str]); 19] = [
             "memory",
         ],
     ),
-    // Slices of whatever its caller says how to read.
+    // Caches slices; its caller supplies the function that reads them.
     ("cache", &["error", "hash", "lock", "memory", "threads"]),
-    // The writer reads, too: what it appends to, copies from and repairs. Never the reverse.
+    // The writer also reads: files that it appends to, copies from and repairs. The reader does not import
+    // the writer.
     (
         "writer",
         &[
@@ -104,8 +104,8 @@ const ALLOWED_IMPORTS: [(&str, &[&str]); 19] = [
     ),
 ];
 
-/// All that the C layer may import from folders that are not its neighbours: conversions, and whether a
-/// thread is a worker.
+/// What the C layer may import from folders that are not its neighbours: conversions, and whether a thread is
+/// a worker.
 const CAPI_EXTRA_IMPORTS: [&str; 3] = ["container::json::", "digest::", "threads::"];
 
 fn folder(path: &str) -> &str {
@@ -144,7 +144,7 @@ fn imports_follow_the_layers() {
         }
         let code = || text.lines().filter(|l| !l.trim_start().starts_with("//"));
         for line in code() {
-            // Either would be a way around what is looked for above.
+            // Both forms would bypass the check above.
             assert!(!line.contains("crate::{"), "{path} imports several folders at once: {line}");
             let out = if path.ends_with("/mod.rs") { "super::" } else { "super::super::" };
             let leaves = path.matches('/').count() == 2 && line.contains(out) && !line.contains("pub(super)");
@@ -162,8 +162,7 @@ fn imports_follow_the_layers() {
     assert!(edges > 100, "{edges}");
 }
 
-/// Where the compiler cannot look beside the C layer: the platform, the processor, and memory that outlives
-/// its borrow.
+/// Unsafe code outside the C layer: for the platform, the processor, and memory that outlives its borrow.
 const UNSAFE_FILES: [&str; 23] = [
     "src/error/data.rs",
     "src/hash.rs",
@@ -219,7 +218,8 @@ fn files_of_a_folder_import_each_other_in_no_circle() {
     assert!(circles.is_empty(), "{circles:#?}");
 }
 
-/// The imports of files that are in a circle, or import from one, each as "file imports file". Tests aside.
+/// The imports of files that are in a cycle, or that import such a file, each as "file imports file". Ignores
+/// tests.
 fn files_in_circles(source: &str, folder: Option<&str>) -> Vec<String> {
     let module = |path: &str| module(path.strip_prefix(source).unwrap());
     let is_in = |path: &str| folder.is_none_or(|folder| module(path)[0] == folder);
@@ -233,19 +233,19 @@ fn files_in_circles(source: &str, folder: Option<&str>) -> Vec<String> {
     let mut edges: Vec<(usize, usize)> = Vec::new();
     for (from, (module, text)) in files.iter().enumerate() {
         for path in named_paths(module, text, &|child| find(child).is_some()) {
-            // The longest front of the path that is a file: what follows is an item in it.
+            // The longest prefix of the path that is a file. The rest is an item in it.
             let to = (1..=path.len()).rev().find_map(|length| find(&path[..length]));
             edges.extend(to.filter(|to| *to != from).map(|to| (from, to)));
         }
     }
     assert!(
         !files.is_empty() && (files.len() == 1 || !edges.is_empty()),
-        "{source} {folder:?} was not looked at"
+        "{source} {folder:?} was not checked"
     );
     in_circles(edges, |file| format!("{source}: {}", files[file].0.join("::")))
 }
 
-/// The same of the Python package: `from .x import y` and `from . import x`, outside of functions.
+/// Checks the Python package for cycles: `from .x import y` and `from . import x`, outside of functions.
 fn python_files_in_circles() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("bindings/python/libztensor");
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -260,11 +260,11 @@ fn python_files_in_circles() -> Vec<String> {
         edges
             .extend(names.filter_map(|name| Some((from, paths.iter().position(|path| stem(path) == name)?))));
     }
-    assert!(edges.len() > 3, "the Python package was not looked at");
+    assert!(edges.len() > 3, "the Python package was not checked");
     in_circles(edges, |file| format!("bindings/python: {}", stem(&paths[file])))
 }
 
-/// Those of the imports that are in a circle or lead to one, in words.
+/// The imports that are in a cycle or lead to one, as text.
 fn in_circles(mut edges: Vec<(usize, usize)>, name: impl Fn(usize) -> String) -> Vec<String> {
     edges.sort_unstable();
     edges.dedup();
@@ -272,8 +272,7 @@ fn in_circles(mut edges: Vec<(usize, usize)>, name: impl Fn(usize) -> String) ->
     edges.into_iter().map(|(from, to)| format!("{} imports {}", name(from), name(to))).collect()
 }
 
-/// A file that imports nothing is in no circle, nor one that nobody imports; nor one of which only such are
-/// left.
+/// Removes files that import nothing, and files that are not imported, until only cycles remain.
 fn keep_circles(edges: &mut Vec<(usize, usize)>) {
     loop {
         let before = edges.len();
@@ -285,7 +284,7 @@ fn keep_circles(edges: &mut Vec<(usize, usize)>) {
     }
 }
 
-/// The path of a file's module below the source folder: /codec/zstd/walk.rs is codec::zstd::walk, mod.rs is
+/// The path of a file's module below the source folder. /codec/zstd/walk.rs is codec::zstd::walk; mod.rs is
 /// its folder.
 fn module(path: &str) -> Vec<String> {
     let path = path.strip_prefix('/').unwrap().strip_suffix(".rs").unwrap();
@@ -293,7 +292,7 @@ fn module(path: &str) -> Vec<String> {
     path.split('/').map(str::to_owned).collect()
 }
 
-/// Code without comments, and without what follows the first test module that stands in the file itself.
+/// Code without comments, up to the first test module in the file.
 fn without_tests(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim_start().starts_with("//")).collect();
     let test = (0..lines.len()).find(|&at| {
@@ -306,7 +305,7 @@ fn without_tests(text: &str) -> String {
     lines[..test.unwrap_or(lines.len())].join("\n")
 }
 
-/// Code in which `super` is the folder, also of a module within the file.
+/// Code where `super` means the folder, even in a module inside the file.
 fn in_one_module(text: &str) -> String {
     let mut end = None;
     let line = |line: &str| {
@@ -325,7 +324,7 @@ fn in_one_module(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Paths of the crate that a file names: by `crate::`, `super::`, `self::`, or by the name of a module below
+/// Paths in the crate that a file names: by `crate::`, `super::`, `self::`, or by the name of a module below
 /// it.
 fn named_paths(module: &[String], text: &str, is_file: &dyn Fn(&[String]) -> bool) -> Vec<Vec<String>> {
     let mut found = Vec::new();
@@ -333,7 +332,7 @@ fn named_paths(module: &[String], text: &str, is_file: &dyn Fn(&[String]) -> boo
         let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let start = text[..at].rfind(|c| !word(c)).map_or(0, |before| before + 1);
         if text[..start].ends_with("::") || text[..start].ends_with("pub(in ") {
-            continue; // the middle of a path, or who may see an item
+            continue; // the middle of a path, or a visibility
         }
         let base = match &text[start..at] {
             "crate" => Vec::new(),
@@ -404,7 +403,7 @@ fn circles_are_found() {
     assert_eq!(edges, []);
 }
 
-/// A file that no module names is compiled by nobody.
+/// A file that is not declared as a module is not compiled.
 #[test]
 fn every_file_is_a_module() {
     let files = all("src");
@@ -424,6 +423,6 @@ fn every_file_is_a_module() {
             let is_same_folder = other.rsplit_once('/').is_some_and(|(other, _)| other == folder);
             parents.contains(other) && text.contains(&declared) || is_same_folder && text.contains(&by_path)
         });
-        assert!(is_named, "{path} is no module of {parents:?}");
+        assert!(is_named, "{path} is not a module of {parents:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What must agree within this repository: header, bindings, guides, layers.
+//! Parts of this repository that must agree: header, bindings, guides, layers.
 
 mod bindings;
 mod guides;

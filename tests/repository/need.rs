@@ -1,5 +1,5 @@
-//! `tools/need.sh` installs what parts of `make test` need, only with `ZT_INSTALL=1` or `CI=true`, and says
-//! so before. The tests run it with stubs of apt-get, sudo and id.
+//! `tools/need.sh` installs packages for parts of `make test`, only with `ZT_INSTALL=1` or `CI=true`, and
+//! prints that first. The tests run it with stubs of apt-get, sudo and id.
 
 use std::os::unix::fs::{symlink, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A folder of programs that stands for the machine's.
+/// A folder of programs that replaces the machine's.
 struct Machine {
     bin: PathBuf,
 }
@@ -18,7 +18,7 @@ struct Said {
     status: Option<i32>,
     out: String,
     err: String,
-    /// What apt-get was called with, a line for each call.
+    /// The arguments of apt-get, a line for each call.
     calls: String,
 }
 
@@ -34,7 +34,7 @@ impl Machine {
         let machine = Machine { bin };
         machine.stub("id", &format!("echo {uid}"));
         machine.stub("sudo", "echo \"by sudo\" >>\"$CALLS\"; exec \"$@\"");
-        // What it "installs" is there afterwards.
+        // Programs that it "installs" exist afterwards.
         machine.stub(
             "apt-get",
             "echo \"$*\" >>\"$CALLS\"\ncase \"$*\" in *\" install \"*mandoc*) echo '#!/bin/sh' >\"$BIN/mandoc\"; \
@@ -68,7 +68,7 @@ impl Machine {
 const INSTALL: Option<(&str, &str)> = Some(("ZT_INSTALL", "1"));
 
 #[test]
-fn root_installs_if_allowed_and_says_so_before() {
+fn root_installs_if_allowed_and_prints_that_first() {
     for (name, variable) in [("allowed", INSTALL), ("ci", Some(("CI", "true")))] {
         let machine = Machine::new(name, 0);
         let said = machine.need(variable, &["man"]);
@@ -97,7 +97,7 @@ fn nothing_is_installed_unless_allowed() {
 }
 
 #[test]
-fn only_root_installs_and_sudo_is_not_asked() {
+fn only_root_installs_and_sudo_is_not_called() {
     let machine = Machine::new("user", 1000);
     let said = machine.need(INSTALL, &["man"]);
     assert_eq!((said.status, said.calls.as_str()), (Some(3), ""), "{}", said.err);
@@ -121,7 +121,7 @@ fn the_plan_is_one_line_that_names_each_package_once_and_installs_nothing() {
 }
 
 #[test]
-fn what_parts_ask_for_is_in_the_table_and_what_make_test_needs_is_in_its_plan() {
+fn needs_of_parts_are_in_the_table_and_in_the_plan_of_make_test() {
     let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
     let table = read("tools/needs.txt");
     let names: Vec<&str> =
@@ -153,8 +153,8 @@ fn what_parts_ask_for_is_in_the_table_and_what_make_test_needs_is_in_its_plan() 
     let plan = all.split("needs=\"").nth(1).unwrap().split('"').next().unwrap();
     let planned: Vec<&str> = plan.split(' ').collect();
     for name in names {
-        let is_platform = name.starts_with("platform-"); // tools/platforms/test.sh asks for those by the platform's name
-        assert!(is_platform || asked.contains(&name), "nothing asks for {name}");
+        let is_platform = name.starts_with("platform-"); // tools/platforms/test.sh uses the platform's name
+        assert!(is_platform || asked.contains(&name), "{name} is not used");
         let outside = [
             "tarball",
             "deb",

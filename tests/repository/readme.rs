@@ -1,4 +1,4 @@
-//! The README's program compiles as printed and does what the README says; its tables agree with the library.
+//! The README's program compiles as printed and does what the README says. Its tables agree with the library.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,13 +6,13 @@ use ztensor::container::capabilities;
 use ztensor::container::capabilities::{Roles, SharedBytes};
 use ztensor::model::manifest::Container;
 
-/// Where the libraries are that were built with this test.
+/// The folder of the libraries that were built with this test.
 fn libraries() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().to_path_buf()
 }
 
-/// Compiles the page's first block of that language. Runs it on a file that opens and on one that does not;
-/// returns what it printed, and its complaint. None without the compiler.
+/// Compiles the page's first block in that language. Runs it on a valid and an invalid file. Returns its
+/// output and its error text, or None without the compiler.
 fn compile_and_run(page: &str, language: &str, compiler: &str, standard: &str) -> Option<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(root.join(page)).unwrap();
@@ -23,7 +23,7 @@ fn compile_and_run(page: &str, language: &str, compiler: &str, standard: &str) -
     let source = format!("list.{language}");
     std::fs::write(out.join(&source), program).unwrap();
     let libraries = libraries();
-    // The SONAME, which the loader asks for.
+    // The SONAME that the loader needs.
     let link = out.join("libztensor.so.1");
     let _ = std::fs::remove_file(&link);
     std::os::unix::fs::symlink(libraries.join("libztensor.so"), &link).unwrap();
@@ -57,7 +57,7 @@ fn assert_listed((text, said): (String, String)) {
 #[test]
 fn the_c_program_of_the_readme_runs_as_printed() {
     let compiler = std::env::var("CC").unwrap_or_else(|_| String::from("cc"));
-    assert_listed(compile_and_run("README.md", "c", &compiler, "-std=c99").expect("a C compiler"));
+    assert_listed(compile_and_run("README.md", "c", &compiler, "-std=c99").expect("C compiler not found"));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn the_cpp_program_of_the_embedding_page_runs_as_printed() {
     let compiler = std::env::var("CXX").unwrap_or_else(|_| String::from("c++"));
     match compile_and_run("docs/embedding.md", "cpp", &compiler, "-std=c++17") {
         Some(printed) => assert_listed(printed),
-        None => println!("the C++ program: skipped: there is no C++ compiler"),
+        None => println!("the C++ program: skipped: C++ compiler not found"),
     }
 }
 
@@ -83,7 +83,7 @@ fn the_readme_states_the_minimum_rust_version() {
     assert!(readme.contains(&format!("Rust {stated} or later")), "Rust {stated}");
 }
 
-/// The row of a container in the first table of docs/containers.md, made from its capabilities.
+/// A container's row in the first table of docs/containers.md, made from its capabilities.
 fn row_of(container: Container) -> String {
     let can = capabilities(container);
     let yes = |is: bool| if is { " yes " } else { " " };
@@ -154,7 +154,7 @@ fn the_readme_names_each_platform_under_how_it_was_tested() {
             "compiled" => compiled,
             _ => emulated,
         };
-        // Pages of 16 and 64 KiB stand in parentheses behind aarch64.
+        // Page sizes of 16 and 64 KiB are in parentheses after aarch64.
         let word = name.split('-').nth(1).map_or(name, |pages| pages.trim_end_matches('k')).to_lowercase();
         assert!(
             place.to_lowercase().contains(&word),

@@ -1,8 +1,9 @@
-//! All texts are in plain words: no phrase of a stop list. Pages and headers have no long sentences.
+//! Texts are in plain words: they have no phrase of a stop list, and pages and headers have no long
+//! sentences.
 
 use std::path::{Path, PathBuf};
 
-/// Phrases that make a reader read twice.
+/// Phrases that are hard to read.
 const STOP_LIST: [&str; 18] = [
     "of which",
     "that of",
@@ -24,14 +25,14 @@ const STOP_LIST: [&str; 18] = [
     "of its own accord",
 ];
 
-/// The most words of a sentence.
+/// The maximum number of words in a sentence.
 const LONGEST: usize = 30;
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
-/// Comments of a header, without what marks them; paragraphs and declarations end a sentence.
+/// The comments of a header without their markers. A paragraph or a declaration ends a sentence.
 fn comments(header: &str) -> String {
     let mut out = String::new();
     for line in header.lines() {
@@ -46,7 +47,7 @@ fn comments(header: &str) -> String {
     out
 }
 
-/// Text without tables, code and headings.
+/// The text without tables, code and headings.
 fn prose(page: &str) -> String {
     let mut is_code = false;
     let mut out = String::new();
@@ -65,7 +66,7 @@ fn prose(page: &str) -> String {
     out
 }
 
-/// Text of a man page from DESCRIPTION to EXAMPLES; a macro for a heading or an option ends a sentence.
+/// The text of a man page from DESCRIPTION to EXAMPLES. A macro for a heading or an option ends a sentence.
 fn manual(page: &str) -> String {
     let mut out = String::new();
     let lines = page.lines().skip_while(|line| *line != ".Sh DESCRIPTION");
@@ -80,7 +81,7 @@ fn manual(page: &str) -> String {
     out
 }
 
-/// Sentences; a semicolon and a colon end one, too, and each status of a list is one by itself.
+/// Sentences. A semicolon and a colon also end one. Each status of a list is a sentence.
 fn sentences(text: &str) -> Vec<Vec<&str>> {
     let mut found = Vec::new();
     for paragraph in text.split("\n\n") {
@@ -100,8 +101,8 @@ fn sentences(text: &str) -> Vec<Vec<&str>> {
     found
 }
 
-/// Phrases of the stop list in a text, with the words around them. A line with `plain words:` says why it is
-/// left out.
+/// Phrases of the stop list in a text, with the words around them. Ignores lines with `plain words:` and a
+/// reason.
 fn phrases(path: &str, text: &str) -> Vec<String> {
     let mut plain = String::from(" ");
     for line in text.lines().filter(|line| !line.contains("plain words:")) {
@@ -148,7 +149,7 @@ fn faults(path: &str) -> Vec<String> {
     faults
 }
 
-/// Files below a folder whose names have one of the extensions.
+/// Files below a folder with one of the extensions.
 fn below(folder: &str, extensions: &[&str]) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (mut folders, mut found): (Vec<PathBuf>, _) = (vec![root.join(folder)], Vec::new());
@@ -184,7 +185,7 @@ fn pages_and_headers_are_in_plain_words() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Comments and messages: the whole text of each file. The comments that make the header are tested above.
+/// Comments and messages: the complete text of each file. The header's comments are tested above.
 #[test]
 fn sources_have_no_phrase_of_the_stop_list() {
     let mut sources = below("src", &["rs"]);
@@ -200,7 +201,7 @@ fn sources_have_no_phrase_of_the_stop_list() {
 }
 
 #[test]
-fn what_is_not_plain_is_found() {
+fn the_rules_find_sentences_that_are_not_plain() {
     let header = comments("/// Gives it, of\n/// which nothing is known.\nint x; ///< Short.\n");
     assert!(header.contains("of\n which"), "{header}");
     let long = "word ".repeat(LONGEST + 1);

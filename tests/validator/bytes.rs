@@ -3,7 +3,7 @@
 use super::Checked;
 use sha2::Digest as _;
 
-/// The 13 dtypes of 1.2, with their names before 1.1, and their widths.
+/// The 13 dtypes of 1.2, their names before 1.1, and their widths.
 const DTYPES: [(&str, &str, u64); 13] = [
     ("f64", "float64", 8),
     ("f32", "float32", 4),
@@ -20,7 +20,7 @@ const DTYPES: [(&str, &str, u64); 13] = [
     ("bool", "bool", 1),
 ];
 
-/// The logical types of 1.2, their dtype, their name as a dtype of 1.1.
+/// The logical types of 1.2, their dtypes, and their names as dtypes of 1.1.
 const TYPES: [(&str, &str, Option<&str>); 6] = [
     ("f8_e4m3fn", "u8", Some("f8_e4m3")),
     ("f8_e5m2", "u8", Some("f8_e5m2")),
@@ -38,17 +38,17 @@ pub fn of_old_name(old: &str) -> Option<&'static str> {
     DTYPES.iter().find(|(_, name, _)| *name == old).map(|(name, ..)| *name)
 }
 
-/// dtype and logical type of a dtype that only 1.1 has.
+/// The dtype and logical type for a dtype that only 1.1 has.
 pub fn of_1_1(name: &str) -> Option<(&'static str, &'static str)> {
     TYPES.iter().find(|(.., old)| *old == Some(name)).map(|(logical, dtype, _)| (*dtype, *logical))
 }
 
-/// The dtype that goes with a logical type; none for an unknown one.
+/// The dtype of a logical type, or None if it is unknown.
 pub fn dtype_of(logical: &str) -> Option<&'static str> {
     TYPES.iter().find(|(name, ..)| *name == logical).map(|(_, dtype, _)| *dtype)
 }
 
-/// Stored elements for one element; none for an unknown type.
+/// Stored elements per element, or None for an unknown type.
 pub fn ratio(logical: Option<&str>) -> Option<u64> {
     match logical {
         None => Some(1),
@@ -57,11 +57,11 @@ pub fn ratio(logical: Option<&str>) -> Option<u64> {
     }
 }
 
-/// Frames, decoded; more than `due` bytes are none of them.
+/// Decodes frames. Fails if they have more than `due` bytes.
 pub fn unzstd(stored: &[u8], due: Option<u64>) -> Checked<Vec<u8>> {
     let most = due.unwrap_or(1 << 30);
     let mut context = zstd_safe::DCtx::create();
-    let largest = if usize::BITS == 32 { 30 } else { 31 }; // that zstd has
+    let largest = if usize::BITS == 32 { 30 } else { 31 }; // the largest window of zstd
     context.set_parameter(zstd_safe::DParameter::WindowLogMax(largest)).map_err(name)?;
     let mut input = zstd_safe::InBuffer::around(stored);
     let (mut decoded, mut chunk) = (Vec::new(), vec![0; 1 << 16]);
@@ -87,14 +87,14 @@ fn name(code: usize) -> String {
     String::from(zstd_safe::get_error_name(code))
 }
 
-/// crc32c, a bit at a time.
+/// CRC-32C, one bit at a time.
 fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0u32, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 })
     })
 }
 
-/// "algorithm:hex", of the stored bytes. An algorithm of another name cannot be checked.
+/// Checks "algorithm:hex" against the stored bytes. An unknown algorithm cannot be checked.
 pub fn check_digest(text: &str, stored: &[u8]) -> Checked<()> {
     let (algorithm, hex) = text.split_once(':').ok_or_else(|| format!("its digest is {text:?}"))?;
     let hex = hex.strip_prefix("0x").or(hex.strip_prefix("0X")).unwrap_or(hex).to_ascii_lowercase();

@@ -1,9 +1,9 @@
-//! What the decoded components of an object have to keep together.
+//! Rules for the decoded components of an object.
 
 use super::{bytes, Checked, Object, Part};
 use ciborium::Value;
 
-/// Bytes of a dense tensor.
+/// The size of a dense tensor in bytes.
 pub fn dense_size(shape: &[u64], element: u64) -> Checked<u64> {
     if shape.contains(&0) {
         return Ok(0);
@@ -22,7 +22,7 @@ pub fn check(object: &Object, version: (u32, u32)) -> Checked<()> {
         if part.bytes.len() as u64 % element != 0 {
             return Err(format!("{:?} has {} bytes", part.role, part.bytes.len()));
         }
-        // In 0.1 whatever is not zero is true.
+        // In 0.1 every value other than 0 is true.
         if part.dtype == "bool" && version > (0, 1) && part.bytes.iter().any(|b| *b > 1) {
             return Err(format!("a bool of {:?} is neither 0 nor 1", part.role));
         }
@@ -35,7 +35,8 @@ pub fn check(object: &Object, version: (u32, u32)) -> Checked<()> {
         }
     }
     match object.format.as_str() {
-        _ if version == (0, 1) && object.format != "dense" => Ok(()), // a layout whose bytes 0.1 does not describe
+        // 0.1 does not describe the bytes of this layout
+        _ if version == (0, 1) && object.format != "dense" => Ok(()),
         "dense" => need(object, "data").map(drop),
         "sparse_csr" => csr(object),
         "sparse_coo" => coo(object),
@@ -52,7 +53,7 @@ fn count(part: &Part) -> u64 {
     part.bytes.len() as u64 / bytes::width(&part.dtype).unwrap_or(1)
 }
 
-/// How many values there are; none where a value's size is unknown.
+/// The number of values, or None if the size of a value is unknown.
 fn values(object: &Object) -> Checked<Option<u64>> {
     let part = need(object, "values")?;
     Ok(bytes::ratio(part.logical.as_deref()).map(|ratio| count(part) / ratio))
@@ -109,7 +110,7 @@ fn coo(object: &Object) -> Checked<()> {
     each.into_iter().try_for_each(|(run, bound)| within("coordinate", run, *bound))
 }
 
-/// The attributes that are there have to agree with the sizes.
+/// Attributes that exist must agree with the sizes.
 fn quantized(object: &Object) -> Checked<()> {
     let (packed, scales) = (need(object, "packed_weight")?, need(object, "scales")?);
     let number = |key: &str| {
@@ -129,7 +130,7 @@ fn quantized(object: &Object) -> Checked<()> {
     }
 }
 
-/// A map's pairs as a text that two equal maps share.
+/// A map's pairs as text. Equal maps have equal texts.
 pub fn text(pairs: &[(Value, Value)]) -> String {
     format!("{pairs:?}")
 }

@@ -1,4 +1,4 @@
-//! The manifest: CBOR of the kinds that the spec's tables name.
+//! The manifest: CBOR with the kinds in the spec's tables.
 
 use super::{bytes, Checked, Entry, Listed, Object};
 use ciborium::Value;
@@ -14,11 +14,11 @@ pub fn read(bytes: &[u8], old: bool) -> Checked<Manifest> {
     let mut rest = bytes;
     let root: Value = ciborium::from_reader(&mut rest).map_err(|e| format!("no CBOR: {e}"))?;
     if !rest.is_empty() {
-        return Err(format!("{} bytes behind the manifest", rest.len()));
+        return Err(format!("{} bytes after the manifest", rest.len()));
     }
     unique_keys(&root)?;
     if old {
-        let Value::Array(tensors) = root else { return Err("the manifest is no array".into()) };
+        let Value::Array(tensors) = root else { return Err("the manifest is not an array".into()) };
         let objects = tensors.into_iter().map(tensor).collect::<Checked<_>>()?;
         return Ok(Manifest { version: (0, 1), attributes: Vec::new(), objects });
     }
@@ -27,14 +27,14 @@ pub fn read(bytes: &[u8], old: bool) -> Checked<Manifest> {
     let attributes = root.map("attributes")?.unwrap_or_default();
     let mut objects = Vec::new();
     for (name, definition) in root.map("objects")?.ok_or("no objects")? {
-        let name = name.into_text().map_err(|_| "a name that is no text")?;
+        let name = name.into_text().map_err(|_| "a name is not text")?;
         let read = object(name.clone(), definition, version);
         objects.push(read.map_err(|e| format!("object {name:?}: {e}"))?);
     }
     Ok(Manifest { version, attributes, objects })
 }
 
-/// Three numbers, of which the first is 1.
+/// Three numbers. The first is 1.
 fn version(text: &str) -> Checked<(u32, u32)> {
     let numbers: Vec<_> = text.split('.').map(str::parse::<u32>).collect();
     match &numbers[..] {
@@ -43,7 +43,7 @@ fn version(text: &str) -> Checked<(u32, u32)> {
     }
 }
 
-/// No map has a key twice.
+/// Checks that keys of a map are unique.
 fn unique_keys(value: &Value) -> Checked<()> {
     match value {
         Value::Array(items) => items.iter().try_for_each(unique_keys),
@@ -64,12 +64,12 @@ fn unique_keys(value: &Value) -> Checked<()> {
     }
 }
 
-/// The fields of a map; each is taken once, null is absent.
+/// The fields of a map. Each is taken once, and null means absent.
 struct Fields(Vec<(Value, Value)>);
 
 impl Fields {
     fn of(value: Value) -> Checked<Fields> {
-        value.into_map().map(Fields).map_err(|other| format!("{other:?} is no map"))
+        value.into_map().map(Fields).map_err(|other| format!("{other:?} is not a map"))
     }
 
     fn take(&mut self, key: &str) -> Option<Value> {
@@ -96,8 +96,8 @@ impl Fields {
 }
 
 fn number(value: Value) -> Checked<u64> {
-    let integer = value.as_integer().ok_or_else(|| format!("{value:?} is no integer"))?;
-    u64::try_from(integer).map_err(|_| format!("{value:?} is no u64"))
+    let integer = value.as_integer().ok_or_else(|| format!("{value:?} is not an integer"))?;
+    u64::try_from(integer).map_err(|_| format!("{value:?} is not a u64"))
 }
 
 fn object(name: String, definition: Value, version: (u32, u32)) -> Checked<Listed> {
@@ -107,7 +107,7 @@ fn object(name: String, definition: Value, version: (u32, u32)) -> Checked<Liste
     let attributes = fields.map("attributes")?.unwrap_or_default();
     let mut entries = Vec::new();
     for (role, definition) in fields.map("components")?.ok_or("no components")? {
-        let role = role.into_text().map_err(|_| "a role that is no text")?;
+        let role = role.into_text().map_err(|_| "a role is not text")?;
         let entry = component(role.clone(), Fields::of(definition)?, version);
         entries.push(entry.map_err(|e| format!("component {role:?}: {e}"))?);
     }
@@ -116,7 +116,7 @@ fn object(name: String, definition: Value, version: (u32, u32)) -> Checked<Liste
 
 fn component(role: String, mut fields: Fields, version: (u32, u32)) -> Checked<Entry> {
     let mut dtype = fields.text("dtype")?.ok_or("no dtype")?;
-    // A type in a 1.1 file is a field that its text does not know; readers of 1.2 know what is meant.
+    // In a 1.1 file, the text of 1.1 does not define the field `type`. Readers of 1.2 understand it.
     let mut logical = fields.text("type")?;
     if let (Some((storage, implied)), (1, 1)) = (bytes::of_1_1(&dtype), version) {
         if logical.as_deref().is_some_and(|logical| logical != implied) {
@@ -147,7 +147,7 @@ fn component(role: String, mut fields: Fields, version: (u32, u32)) -> Checked<E
     })
 }
 
-/// One of the maps of a 0.1 file.
+/// A map for a tensor in a 0.1 file.
 fn tensor(value: Value) -> Checked<Listed> {
     let mut fields = Fields::of(value)?;
     let name = fields.text("name")?.ok_or("no name")?;

@@ -1,5 +1,5 @@
-//! A second reader of 0.1, 1.1 and 1.2 files, written from the texts of the spec alone: it shares no code
-//! with the library, reads everything, is slow, and takes nothing that a writer must not write.
+//! A second reader of 0.1, 1.1 and 1.2 files, written only from the texts of the spec. It shares no code with
+//! the library, reads everything, is slow, and rejects everything that a writer must not write.
 #![allow(dead_code)] // each program uses a part of it
 
 mod bytes;
@@ -8,7 +8,7 @@ mod manifest;
 
 use ciborium::Value;
 
-/// What a valid file holds.
+/// The contents of a valid file.
 #[derive(Clone, Debug)]
 pub struct Valid {
     /// (0, 1), (1, 1), (1, 2) or later.
@@ -32,9 +32,9 @@ pub struct Object {
 #[derive(Clone, Debug)]
 pub struct Part {
     pub role: String,
-    /// By its name in 1.2.
+    /// Its name in 1.2.
     pub dtype: String,
-    /// Where it is not the dtype itself.
+    /// The logical type, if it is not the dtype itself.
     pub logical: Option<String>,
     /// Little-endian.
     pub bytes: Vec<u8>,
@@ -55,7 +55,7 @@ struct Entry {
     digest: Option<String>,
 }
 
-/// What the manifest says of an object, with the entries of its components.
+/// An object in the manifest, with the entries of its components.
 type Listed = (Object, Vec<Entry>);
 
 type Checked<T> = Result<T, String>;
@@ -85,15 +85,15 @@ pub fn validate(file: &[u8]) -> Checked<Valid> {
     Ok(valid)
 }
 
-/// Whether it is 0.1, and where the manifest is.
+/// Whether it is 0.1, and the position of the manifest.
 fn frame(file: &[u8]) -> Checked<(bool, usize, usize)> {
     let old = file.starts_with(b"ZTEN0001");
     if !old && !file.starts_with(b"ZTEN1000") {
-        return Err("no magic at the front".into());
+        return Err("the file does not start with a magic".into());
     }
     let end = file.len().checked_sub(if old { 8 } else { 16 }).filter(|end| *end >= 8).ok_or("too short")?;
     if !old && &file[end + 8..] != b"ZTEN1000" {
-        return Err("no magic at the end".into());
+        return Err("the file does not end with a magic".into());
     }
     let size = u64::from_le_bytes(file[end..end + 8].try_into().unwrap());
     let start = usize::try_from(size).ok().and_then(|size| end.checked_sub(size)).filter(|start| *start >= 8);
@@ -103,7 +103,7 @@ fn frame(file: &[u8]) -> Checked<(bool, usize, usize)> {
     }
 }
 
-/// Bytes between the components that are not zero. Components are the same bytes or share none.
+/// Bytes between the components that are not zero. Components have identical ranges or do not overlap.
 fn padding(file: &[u8], start: usize, mut ranges: Vec<std::ops::Range<usize>>) -> Checked<usize> {
     ranges.retain(|r| !r.is_empty());
     ranges.sort_by_key(|r| (r.start, r.end));
@@ -152,7 +152,7 @@ fn part(
     }
     if let (Some(reported), Some(due)) = (entry.decoded, by_shape) {
         if reported != due {
-            return Err(format!("it decodes to {reported} bytes, its shape takes {due}"));
+            return Err(format!("it decodes to {reported} bytes, its shape needs {due}"));
         }
     }
     let mut decoded =

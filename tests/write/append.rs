@@ -1,5 +1,5 @@
-//! Appending: what is there stays as it is encoded, byte for byte; whatever stops an append, the old file
-//! is there, or can be cut back to.
+//! Appending keeps the encoded bytes of old objects. If an append stops, the file is the old one, or a repair
+//! restores it.
 
 use crate::common;
 
@@ -40,7 +40,7 @@ fn item_end(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// The items within the array or map that begins at `at`.
+/// The items of the array or map at `at`.
 fn items(bytes: &[u8], at: usize) -> Vec<Range<usize>> {
     let end = item_end(bytes, at);
     let (mut start, end) = match bytes[at] & 31 {
@@ -56,7 +56,7 @@ fn items(bytes: &[u8], at: usize) -> Vec<Range<usize>> {
     all
 }
 
-/// The pairs of a manifest's root but for those that an append may change, and the entries of `objects`.
+/// The pairs of a manifest's root, except those that an append may change, and the entries of `objects`.
 fn kept_parts(manifest: &[u8]) -> (Vec<&[u8]>, &[u8]) {
     let (mut pairs, mut entries) = (Vec::new(), &manifest[..0]);
     for pair in items(manifest, 0).chunks(2) {
@@ -79,7 +79,7 @@ fn contains(whole: &[u8], part: &[u8]) -> bool {
     part.is_empty() || whole.windows(part.len()).any(|w| w == part)
 }
 
-/// Whether every object of a file keeps what only 1.2 demands.
+/// Whether every object of a file follows the rules that only 1.2 has.
 fn keeps_1_2(file: &File) -> bool {
     file.objects().all(|object| {
         let sparse = matches!(object.format(), Format::SparseCsr | Format::SparseCoo);
@@ -97,7 +97,7 @@ fn nonzero_padding(file: &File) -> u64 {
     report.padding_nonzero
 }
 
-/// Appends to `path` and checks what became of it; the version that it says then.
+/// Appends to `path`, checks the file, and returns its version.
 fn append_and_check(path: &Path, options: &WriterOptions, name: &str) -> String {
     let before = std::fs::read(path).unwrap();
     let old = common::open(before.clone());
@@ -117,7 +117,7 @@ fn append_and_check(path: &Path, options: &WriterOptions, name: &str) -> String 
     assert_eq!(common::read(&common::data(&new, name)), compressible(1000));
     assert!(
         common::data(&new, name).offset() >= before.len() as u64,
-        "{at}: new bytes go behind the old end"
+        "{at}: new bytes are not after the old end"
     );
     assert_eq!(new.attributes().map(|v| json::write(v).unwrap()), attributes, "{at}");
 
@@ -128,7 +128,7 @@ fn append_and_check(path: &Path, options: &WriterOptions, name: &str) -> String 
     let (pairs, entries) = kept_parts(old_manifest);
     pairs
         .iter()
-        .for_each(|p| assert!(contains(new_manifest, p), "{at}: a field of the file is gone: {p:x?}"));
+        .for_each(|p| assert!(contains(new_manifest, p), "{at}: a field of the file is missing: {p:x?}"));
     assert!(contains(new_manifest, entries), "{at}: the old entries are encoded differently");
     assert_eq!(nonzero_padding(&new), nonzero_padding(&old), "{at}");
     let version = new.version().to_owned();
@@ -164,7 +164,7 @@ fn every_file_of_1_1_and_later_is_appended_to_and_keeps_all_it_had() {
 }
 
 #[test]
-fn the_version_is_raised_when_1_2_is_needed_and_nothing_there_forbids_it() {
+fn the_version_is_raised_if_1_2_is_needed_and_the_old_objects_allow_it() {
     let folder = Folder::new();
     let after = |name: &str, options: &WriterOptions| {
         let path = folder.path("file.zt");
@@ -189,7 +189,7 @@ fn the_version_is_raised_when_1_2_is_needed_and_nothing_there_forbids_it() {
             w.write_object(&object, Attributes::default(), &[(spec, &[1, 2])]).unwrap();
         });
         let file = File::open(&path, &OpenOptions { strict: false, ..OpenOptions::default() }).unwrap();
-        assert_eq!(file.version(), "1.2.0", "a logical type is of 1.2");
+        assert_eq!(file.version(), "1.2.0", "a logical type needs 1.2");
         assert!(common::data(&file, "typed").logical_name().is_some());
     }
 }
@@ -234,9 +234,9 @@ fn an_append_that_is_dropped_or_fails_leaves_every_byte() {
     drop(Writer::append(&path, &raw()).unwrap());
     unchanged("nothing");
     let mut writer = Writer::append(&path, &raw()).unwrap();
-    // More than what is gathered in memory before it is written.
+    // More than the writer's buffer.
     Sample::dense("large", Dtype::U8, &[5 << 20], vec![3; 5 << 20]).write(&mut writer).unwrap();
-    assert!(std::fs::metadata(&path).unwrap().len() > before.len() as u64, "it grows in place");
+    assert!(std::fs::metadata(&path).unwrap().len() > before.len() as u64, "the file did not grow in place");
     drop(writer);
     unchanged("an append of 5 MiB that is dropped");
     let mut writer = Writer::append(&path, &zstd()).unwrap();
@@ -248,7 +248,7 @@ fn an_append_that_is_dropped_or_fails_leaves_every_byte() {
     new_object("c").write(&mut writer).unwrap();
     let deep = (0..65).fold(Tree::Null, |inner, _| Tree::Array(vec![inner])).owned();
     let outcome = writer.set_attribute("deep", deep.get()).and_then(|()| writer.finish());
-    assert!(outcome.is_err(), "a manifest that no reader takes was published");
+    assert!(outcome.is_err(), "an invalid manifest was published");
     drop(writer);
     unchanged("an append that would not open");
     for (name, cause) in [("no.zt", Cause::NoFile), ("text.zt", Cause::NotZtensor)] {

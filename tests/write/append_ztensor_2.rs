@@ -1,5 +1,5 @@
-//! Files of zTensor 2 that are appended to and edited: nothing that is there changes, and a file that was
-//! left at any byte is cut back to its last good end.
+//! Appends to and edits of zTensor 2 files. Old bytes do not change. A file whose append stopped at any byte
+//! is repaired to its last good end.
 
 use crate::common;
 
@@ -23,7 +23,7 @@ fn dense<'a>(name: &'a str, data: &'a [u8], shape: &'a [u64]) -> DenseSpec<'a> {
     DenseSpec::new(name, Dtype::U8, shape, data)
 }
 
-/// A file of two objects.
+/// A file with two objects.
 fn base() -> Vec<u8> {
     common::written(&options(), |w| {
         w.set_attributes(common::pairs(r#"{"kept":1,"gone":2}"#)).unwrap();
@@ -37,11 +37,11 @@ fn bytes_of(file: &File, name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn an_append_changes_nothing_that_is_there() {
+fn an_append_does_not_change_old_bytes() {
     let folder = Folder::new();
     let (path, old) = (folder.path("file.zt"), base());
     std::fs::write(&path, &old).unwrap();
-    // What is asked for of the version does not matter, and the usual digest is that of the file.
+    // The requested version is ignored, and the default digest is the file's.
     let asked = WriterOptions { usual_digest: true, threads: 1, ..WriterOptions::default() };
     let mut writer = Writer::append(&path, &asked).unwrap();
     writer.write_dense(&dense("c", b"new", &[3])).unwrap();
@@ -57,7 +57,7 @@ fn an_append_changes_nothing_that_is_there() {
     assert!(common::data(&file, "c").digest().unwrap().starts_with("xxh3:"));
     assert!(file.canonical_violation().unwrap().is_some());
     common::verify(&file).unwrap();
-    // Once more, and edits.
+    // Appends again, and edits.
     let mut writer = Writer::append(&path, &asked).unwrap();
     writer.remove_object("b").unwrap();
     writer.rename_object("aa", "renamed").unwrap();
@@ -79,7 +79,7 @@ fn an_append_changes_nothing_that_is_there() {
 }
 
 #[test]
-fn an_append_that_was_left_at_any_byte_is_cut_back() {
+fn an_append_truncated_at_any_byte_is_repaired() {
     let folder = Folder::new();
     let (path, old) = (folder.path("file.zt"), base());
     std::fs::write(&path, &old).unwrap();
@@ -110,7 +110,7 @@ fn an_append_that_was_left_at_any_byte_is_cut_back() {
 }
 
 #[test]
-fn an_append_that_is_dropped_leaves_the_file_as_it_was() {
+fn a_dropped_append_does_not_change_the_file() {
     let folder = Folder::new();
     let (path, old) = (folder.path("file.zt"), base());
     std::fs::write(&path, &old).unwrap();

@@ -1,4 +1,4 @@
-//! Attributes that are taken away: of a new file, of the open object, and of a file that is appended to.
+//! Removes attributes: of a new file, of the open object, and of a file in an append.
 
 use ztensor::error::Cause;
 use ztensor::model::value::{Kind, OwnedValue, Value};
@@ -12,7 +12,7 @@ fn keys(path: &std::path::Path) -> Vec<String> {
 }
 
 #[test]
-fn an_append_takes_away_and_sets_again() {
+fn an_append_removes_attributes_and_sets_them_again() {
     let truth = OwnedValue::scalar(Kind::Bool(true)).unwrap();
     let path = std::env::temp_dir().join(format!("zt-{}-attribute-removal.zt", std::process::id()));
     let mut writer = Writer::create(&path, &WriterOptions::default()).unwrap();
@@ -30,7 +30,7 @@ fn an_append_takes_away_and_sets_again() {
     assert_eq!(writer.remove_attribute("a").unwrap_err().cause(), Cause::NotFound);
     writer.set_attribute("b", Value::NULL).unwrap();
     writer.remove_attribute("b").unwrap(); // the new one and the old one
-    writer.set_attribute("a", truth.get()).unwrap(); // a new one of that key
+    writer.set_attribute("a", truth.get()).unwrap(); // a new attribute with that key
     writer.finish().unwrap();
     assert_eq!(keys(&path), ["c", "a"]);
 

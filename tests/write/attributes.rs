@@ -1,4 +1,4 @@
-//! Attributes of every CBOR kind, and the manifest as another implementation of CBOR reads it.
+//! Attributes of every CBOR kind, and the manifest as another CBOR implementation reads it.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ use ztensor::model::value::{order, Attributes, Kind, OwnedValue, Value};
 use ztensor::reader::{Component, Object};
 use ztensor::writer::{Algorithm, ObjectSpec, WriterOptions};
 
-/// Values of every kind, as JSON with our forms for what JSON lacks.
+/// Values of every kind, as JSON. Our forms stand for values that JSON does not have.
 const EVERY_KIND: [&str; 32] = [
     "null",
     "true",
@@ -49,7 +49,7 @@ const EVERY_KIND: [&str; 32] = [
     r#"{"$map":[[1,"one"],[{"$bytes":"aa"},[true]],[null,{"$tag":[1,2]}]]}"#,
 ];
 
-/// What ciborium has no word for.
+/// Values that ciborium cannot represent.
 const SIMPLE: [&str; 4] =
     [r#"{"$undefined":true}"#, r#"{"$simple":0}"#, r#"{"$simple":19}"#, r#"{"$simple":255}"#];
 
@@ -141,9 +141,9 @@ fn an_attribute_nests_as_deep_as_a_reader_takes_it_and_no_deeper() {
         assert_eq!(json::write(found).unwrap(), nested(levels));
         deepest = levels;
     }
-    assert!((60..=64).contains(&deepest), "JSON of {deepest} levels is the deepest that is taken");
+    assert!((60..=64).contains(&deepest), "the deepest accepted JSON has {deepest} levels");
 
-    // Values need not come from JSON: what no reader takes must not get into a file.
+    // Values can come from other sources than JSON. An invalid value must not get into a file.
     let innermost: [fn() -> Tree; 2] = [|| Tree::Null, || Tree::Array(Vec::new())];
     for (levels, innermost) in
         [deepest - 1, deepest, deepest + 1, 66, 1000].into_iter().flat_map(|n| innermost.map(|v| (n, v)))
@@ -178,7 +178,7 @@ fn an_attribute_map_with_a_key_twice_is_refused_at_any_level() {
     }
 }
 
-/// Our values in ciborium's words.
+/// Converts our values to ciborium's.
 fn cbor(value: Value<'_>) -> Cbor {
     match value.kind() {
         Kind::Null => Cbor::Null,
@@ -256,7 +256,7 @@ fn tensor_0_1(object: &Object<'_>) -> Cbor {
     tensor
 }
 
-/// NaN is not equal to itself, so values are compared by what is printed of them.
+/// NaN is not equal to itself, so printed values are compared.
 fn assert_same(found: &Cbor, wanted: &Cbor) {
     assert_eq!(format!("{found:#?}"), format!("{wanted:#?}"));
 }

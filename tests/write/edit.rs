@@ -1,5 +1,5 @@
-//! Editing what a file has: objects taken away, renamed and replaced, their attributes set and taken away. A
-//! second reader finds every result valid.
+//! Edits of a file: objects are removed, renamed and replaced, and their attributes are set and removed. A
+//! second reader accepts every result.
 
 use crate::common;
 use crate::validator;
@@ -18,7 +18,7 @@ fn bytes_of(path: &PathBuf) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-/// The objects' names, as this reader and as the second one has them.
+/// The objects' names in this reader and in the second one.
 fn names(path: &PathBuf) -> Vec<String> {
     let file = File::open(path, &OpenOptions::default()).unwrap();
     let names: Vec<String> = file.objects().map(|o| o.name().to_owned()).collect();
@@ -28,7 +28,7 @@ fn names(path: &PathBuf) -> Vec<String> {
     names
 }
 
-/// An object's attributes as JSON; none if it has none.
+/// An object's attributes as JSON, or None.
 fn attributes(path: &PathBuf, name: &str) -> Option<String> {
     let file = File::open(path, &OpenOptions::default()).unwrap();
     file.required(name).unwrap().attributes().map(|value| json::write(value).unwrap())
@@ -42,7 +42,7 @@ fn number(value: u64) -> OwnedValue {
     OwnedValue::scalar(Kind::Unsigned(value)).unwrap()
 }
 
-/// A file of these objects, and its path.
+/// A file with these objects, and its path.
 fn file(folder: &Folder, samples: &[Sample]) -> PathBuf {
     let path = folder.path("file.zt");
     std::fs::write(&path, common::file_of(&zstd(), samples)).unwrap();
@@ -58,7 +58,7 @@ fn cause(outcome: Result<(), Error>) -> Option<Cause> {
 }
 
 #[test]
-fn an_object_is_taken_away_and_its_name_is_free() {
+fn an_object_is_removed_and_its_name_is_free() {
     let folder = Folder::new();
     let path = abc(&folder);
     let before = bytes_of(&path);
@@ -73,10 +73,10 @@ fn an_object_is_taken_away_and_its_name_is_free() {
     let after = bytes_of(&path);
     let manifest = before.len() - 16 - common::manifest_bytes(&before).len();
     assert!(after[..manifest] == before[..manifest], "bytes of objects changed");
-    assert_eq!(contents(&reader), old, "whoever has the file open goes on reading it");
+    assert_eq!(contents(&reader), old, "a reader that has the file open cannot read it");
     let new = contents(&File::open(&path, &OpenOptions::default()).unwrap());
     assert_eq!(new, [&old[..2], &old[4..]].concat());
-    // What is left of it is padding that is not zero; a copy has none.
+    // Its bytes are now padding that is not zero. A copy does not have it.
     assert!(validator::validate(&after).unwrap().padding_nonzero > 0);
     let edited = common::open(after);
     let copied = common::written(&raw(), |w| edited.objects().for_each(|o| w.copy(o, o.name()).unwrap()));
@@ -99,7 +99,7 @@ fn an_object_is_replaced_by_another_of_its_name() {
         w.remove_object("b").unwrap();
         new().write(w).unwrap();
         assert_eq!(cause(new().write(w)), Some(Cause::Exists));
-        assert_eq!(cause(w.remove_object("b")), Some(Cause::State), "written by this writer");
+        assert_eq!(cause(w.remove_object("b")), Some(Cause::State), "the object was written by this writer");
     });
     assert_eq!(names(&path), ["a", "c", "b"]);
     let file = File::open(&path, &OpenOptions::default()).unwrap();
@@ -115,7 +115,7 @@ fn names_change_in_chains_and_circles() {
     append(&path, &raw(), |w| {
         assert_eq!(cause(w.rename_object("a", "b")), Some(Cause::Exists));
         assert_eq!(cause(w.rename_object("a", "a")), Some(Cause::Exists));
-        // a and b exchange their names.
+        // a and b swap names.
         w.rename_object("a", "t").unwrap();
         w.rename_object("b", "a").unwrap();
         w.rename_object("t", "b").unwrap();
@@ -135,7 +135,11 @@ fn names_change_in_chains_and_circles() {
         w.rename_object("a", "free").unwrap();
         new_object("a").write(w).unwrap();
         new_object("b").write(w).unwrap();
-        assert_eq!(cause(w.rename_object("c", "b")), Some(Cause::Exists), "of one that was just written");
+        assert_eq!(
+            cause(w.rename_object("c", "b")),
+            Some(Cause::Exists),
+            "renaming to the name of a new object"
+        );
         assert_eq!(cause(w.rename_object("b", "x")), Some(Cause::State));
         w.rename_object("c", "").unwrap();
         w.rename_object("", "nul\0 and \u{1f600}").unwrap();
@@ -147,7 +151,7 @@ fn names_change_in_chains_and_circles() {
 }
 
 #[test]
-fn attributes_of_an_object_are_set_in_place_and_taken_away() {
+fn attributes_of_an_object_are_set_in_place_and_removed() {
     let folder = Folder::new();
     let path = file(
         &folder,
@@ -172,11 +176,11 @@ fn attributes_of_an_object_are_set_in_place_and_taken_away() {
     assert_eq!(names(&path), ["a", "bare", "b"]);
     assert_eq!(attributes(&path, "a").unwrap(), r#"{"y":false,"z":"t","new":5}"#);
     assert_eq!(attributes(&path, "bare").unwrap(), r#"{"first":null}"#);
-    assert_eq!(attributes(&path, "b"), None, "no map without attributes");
+    assert_eq!(attributes(&path, "b"), None, "the empty map was not removed");
 
     append(&path, &raw(), |w| {
         w.remove_attribute_of("a", "y").unwrap();
-        w.set_attribute_of("a", "y", number(1).get()).unwrap(); // a new one: it comes last
+        w.set_attribute_of("a", "y", number(1).get()).unwrap(); // a new one comes last
         w.set_attribute_of("bare", "brief", Value::NULL).unwrap();
         w.remove_attribute_of("bare", "brief").unwrap();
         w.set_attribute("of the file", number(3).get()).unwrap();
@@ -202,7 +206,7 @@ fn an_edited_entry_is_the_one_that_writing_it_so_makes() {
 }
 
 #[test]
-fn the_version_is_raised_when_what_forbade_it_is_taken_away() {
+fn the_version_is_raised_after_the_objects_that_forbade_it_are_removed() {
     let folder = Folder::new();
     let path = folder.path("file.zt");
     std::fs::copy(common::repository("tests/data/v1.1/py-1.1.1-zstd.zt"), &path).unwrap();
@@ -264,8 +268,8 @@ fn edits_that_are_not_finished_leave_every_byte() {
     assert_eq!(cause(writer.remove_object("b")), Some(Cause::NotFound));
 }
 
-/// Each of 100,000 objects is renamed, half of them get an attribute, a tenth goes: so much work that a
-/// search through all of them for each would never end.
+/// Renames each of 100,000 objects, adds an attribute to half of them, and removes a tenth. A linear search
+/// for each object would not finish in time.
 #[test]
 fn many_objects_are_edited_in_one_session() {
     const COUNT: usize = 100_000;

@@ -1,5 +1,5 @@
-//! What an edit carries over: all that is not edited stays as it is encoded, in every file of the corpus and
-//! in a manifest that another writer encoded in its own way.
+//! An edit keeps the encoding of everything that is not edited, in every file of the corpus and in a manifest
+//! of another writer.
 
 use crate::common;
 use crate::validator;
@@ -19,9 +19,9 @@ fn number(value: u64) -> OwnedValue {
     OwnedValue::scalar(Kind::Unsigned(value)).unwrap()
 }
 
-/// Every file of the corpus: one object is edited, edited back, and taken away.
+/// Edits one object of every file of the corpus, undoes the edit, and removes the object.
 #[test]
-fn what_is_not_edited_stays_as_it_is_encoded() {
+fn objects_that_are_not_edited_keep_their_encoding() {
     let folder = Folder::new();
     let path = folder.path("file.zt");
     let (mut edited, mut refused) = (0, 0);
@@ -42,7 +42,7 @@ fn what_is_not_edited_stays_as_it_is_encoded() {
             w.rename_object(&name, "edited for the test").unwrap();
             w.set_attribute_of("edited for the test", "set for the test", number(7).get()).unwrap();
         });
-        // And back again: the same says the same.
+        // Undoes the edit: the encoding is the same again.
         append(&path, &raw(), |w| {
             w.remove_attribute_of("edited for the test", "set for the test").unwrap();
             w.rename_object("edited for the test", &name).unwrap();
@@ -57,7 +57,7 @@ fn what_is_not_edited_stays_as_it_is_encoded() {
             old.attributes().map(|v| json::write(v).unwrap()),
             "{at}"
         );
-        // The entries in front of it, with their unknown fields.
+        // The entries before it, with their unknown fields.
         if old.object_count() > 1 {
             let (old, new) = (common::manifest_bytes(&before), common::manifest_bytes(&after));
             let front = |manifest: &[u8]| {
@@ -69,7 +69,7 @@ fn what_is_not_edited_stays_as_it_is_encoded() {
             };
             assert_eq!(front(old), front(new), "{at}");
         }
-        // Taken away, and the second reader still takes the file.
+        // After the removal, the second reader still accepts the file.
         append(&path, &raw(), |w| w.remove_object(&name).unwrap());
         assert_eq!(common::open(bytes_of(&path)).object_count(), last, "{at}");
         if validator::validate(&before).is_ok() {
@@ -80,10 +80,10 @@ fn what_is_not_edited_stays_as_it_is_encoded() {
     assert!(edited >= 70 && refused >= 28, "{edited} edited, {refused} refused");
 }
 
-/// Indefinite lengths, long heads, texts in chunks, tags and keys that are no texts: in a manifest of another
-/// writer.
+/// A manifest of another writer: indefinite lengths, long heads, texts in chunks, tags, and keys that are not
+/// text.
 #[test]
-fn what_another_writer_encoded_is_kept() {
+fn the_encoding_of_another_writer_is_kept() {
     let folder = Folder::new();
     let path = folder.path("file.zt");
     let text = |t: &str| [&[0x60 | t.len() as u8][..], t.as_bytes()].concat();
@@ -122,7 +122,7 @@ fn what_another_writer_encoded_is_kept() {
         &[0xbf][..],
         &text("objects"),
         &[0xbf],
-        &[0x78, 1, b'a'], // a name with a head that is longer than it need be
+        &[0x78, 1, b'a'], // a name with a longer head than necessary
         &definition(odd, unknown),
         &text("other"),
         &other,
@@ -151,13 +151,13 @@ fn what_another_writer_encoded_is_kept() {
     assert!(has(&[0x78, 1, b'a']), "a name that does not change");
     append(&path, &raw(), |w| {
         w.rename_object("other", "named").unwrap();
-        w.remove_attribute_of("a", "key").unwrap(); // whose key comes in chunks
+        w.remove_attribute_of("a", "key").unwrap(); // in the file, the key is in chunks
     });
-    assert!(has(&[&text("named")[..], &other].concat()), "all of a renamed object but its name");
+    assert!(has(&[&text("named")[..], &other].concat()), "a renamed object, except its name");
     append(&path, &raw(), |w| w.set_attribute_of("named", "k", number(1).get()).unwrap());
     let file = common::open(bytes_of(&path));
     let attributes = file.required("named").unwrap().attributes().unwrap();
-    assert_eq!(json::write(attributes).unwrap(), r#"{"k":1}"#, "where null was");
+    assert_eq!(json::write(attributes).unwrap(), r#"{"k":1}"#, "null was replaced");
     assert_eq!(file.objects().map(|o| o.name()).collect::<Vec<_>>(), ["a", "named"]);
     validator::validate(&bytes_of(&path)).unwrap();
     append(&path, &raw(), |w| w.remove_object("a").unwrap());

@@ -1,5 +1,5 @@
-//! What is written comes back: every element type in every format, encoded and digested in every way, in
-//! every version that is written, through every way of opening and reading.
+//! Written files are read back: every element type in every format, with every encoding and digest, in every
+//! version, with every way of opening and reading.
 
 use crate::common;
 
@@ -63,7 +63,7 @@ fn check_component(part: &common::Part, found: &Component<'_>, options: &WriterO
     check_bytes(part, found, &at);
 }
 
-/// Each way to the bytes gives the same ones.
+/// Checks that every way to read the bytes gives the same bytes.
 fn check_bytes(part: &common::Part, found: &Component<'_>, at: &str) {
     assert_eq!(common::read(found), part.bytes, "{at}");
     let loaded = found.load().unwrap();
@@ -148,7 +148,7 @@ fn check_file(file: &File, samples: &[Sample], options: &WriterOptions, bytes: &
 }
 
 #[test]
-fn everything_that_a_version_can_say_comes_back_however_the_file_is_opened() {
+fn everything_that_a_version_can_represent_is_read_back_in_every_mode() {
     let folder = Folder::new();
     for options in all_options() {
         let samples = sayable(options.version);
@@ -173,7 +173,7 @@ fn everything_that_a_version_can_say_comes_back_however_the_file_is_opened() {
         let source = Box::new(common::ReadOnly(bytes.clone()));
         let label = String::from("the test's source");
         check_file(&File::from_source(source, &reading, label).unwrap(), &samples, &options, &bytes);
-        // `strict` takes every format that it knows, and refuses the one that it does not.
+        // With `strict`, known formats are accepted and the unknown one is rejected.
         let wanted = if options.version == Version::V0_1 { Ok(()) } else { Err(Cause::Unsupported) };
         assert_eq!(opened(), wanted);
         let known: Vec<Sample> =
@@ -184,7 +184,7 @@ fn everything_that_a_version_can_say_comes_back_however_the_file_is_opened() {
 }
 
 #[test]
-fn what_a_version_cannot_represent_is_refused_and_the_writer_is_as_before() {
+fn objects_that_a_version_cannot_represent_are_rejected_without_effect() {
     for options in all_options() {
         let version = options.version;
         let asked_for_all = common::written(&options, |writer| {
@@ -194,7 +194,10 @@ fn what_a_version_cannot_represent_is_refused_and_the_writer_is_as_before() {
                     Err(e) => {
                         assert!(!sample.can_be_said_in(version), "{} in {version:?}: {e}", sample.name);
                         assert_eq!(e.cause(), Cause::Unsupported, "{e}");
-                        assert!(e.message().contains(&sample.name), "the message names no object: {e}");
+                        assert!(
+                            e.message().contains(&sample.name),
+                            "the message does not name an object: {e}"
+                        );
                     }
                 }
             }

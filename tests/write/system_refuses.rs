@@ -1,5 +1,5 @@
-//! Where the system says no to a call, as filters of containers do: what has another way takes it, and what
-//! has none is an error that says what to do.
+//! System calls that fail like in a container with a filter. Code with a fallback uses it. Otherwise the
+//! error says what to do.
 #![cfg(target_os = "linux")]
 
 use crate::common;
@@ -17,7 +17,7 @@ use ztensor::reader::{
 };
 use ztensor::writer::{Algorithm, Writer, WriterOptions};
 
-/// As `errno` says no: a policy, a kernel without the call, a call without the feature.
+/// Errors for a filtered call: from a policy, a kernel without the call, or a call without the feature.
 const ERRORS: [i32; 4] = [libc::EPERM, libc::ENOSYS, libc::EINVAL, libc::EACCES];
 
 const MAP_OF_FILE: Rule = if_argument(libc::SYS_mmap, 3, libc::MAP_ANONYMOUS as u32, 0);
@@ -57,7 +57,7 @@ fn for_reading() -> Vec<(&'static str, Vec<Rule>)> {
 fn samples() -> Vec<Sample> {
     let dense = |name: &str, shape: &[u64], size| Sample::dense(name, Dtype::U8, shape, compressible(size));
     vec![
-        dense("large", &[17 << 10, 1 << 10], 17 << 20), // enough for reads past the page cache
+        dense("large", &[17 << 10, 1 << 10], 17 << 20), // large enough for direct reads
         dense("odd", &[5, 100_001], 500_005),
         dense("a", &[77], 77),
         dense("b", &[78], 78),
@@ -80,7 +80,7 @@ fn data<'f>(file: &'f File, sample: &Sample) -> Component<'f> {
     file.find(&sample.name).unwrap().component("data").unwrap()
 }
 
-/// Every way to the bytes of an open file.
+/// Every way to read the bytes of an open file.
 fn read_all(file: &File, samples: &[Sample], what: &str) {
     for sample in samples {
         let (component, bytes) = (data(file, sample), &sample.parts[0].bytes);
@@ -144,9 +144,8 @@ fn batch(
     Ok((places, stats))
 }
 
-/// Once statx has said no for a reason of its own, the standard library knows that it is there, and from then
-/// on takes each of its errors for true. So it is in a host that has looked for a file and is restricted
-/// later.
+/// After statx has failed for a reason other than ENOSYS, the standard library knows that it exists, and
+/// returns its later errors. A host that opened a file before it was restricted is in this state.
 fn use_statx(folder: &Folder) {
     assert!(std::fs::metadata(folder.path("nothing")).is_err());
 }
@@ -164,7 +163,7 @@ fn a_file_is_read_in_every_mode_without_any_call_that_has_a_fallback() {
             let maps = !["mmap of files", "all of them"].contains(&name);
             for (at, error) in ERRORS.into_iter().enumerate() {
                 let all = [Mode::Map, Mode::Read, Mode::Auto, Mode::Private].as_slice();
-                // Every mode in full with the first error; with the others it is the same code.
+                // Every mode completely with the first error; the other errors use the same code.
                 let is_first = at == 0 && encoding == Encoding::Raw;
                 let (path, samples) = if is_first { (&path, &samples[..]) } else { (&small, &samples[1..]) };
                 for mode in all.iter().copied() {
@@ -201,7 +200,7 @@ fn a_file_is_read_in_every_mode_without_any_call_that_has_a_fallback() {
 }
 
 #[test]
-fn a_hint_that_is_refused_is_no_failure() {
+fn a_rejected_hint_is_not_a_failure() {
     let (folder, samples) = (Folder::new(), samples());
     let path = folder.path("model.zt");
     write(&path, &samples, &options(Encoding::Raw)).unwrap();
@@ -270,7 +269,7 @@ fn files_are_written_appended_to_and_copied_without_any_call_that_has_a_fallback
             }
         }
     }
-    // Nobody says what is to be replaced: it is not.
+    // The library cannot tell what it would replace, so it fails.
     let rules = [STATX, FSTAT[0], FSTAT[1], all_of(libc::SYS_stat)];
     refusing(&rules, libc::EPERM, || {
         let e = write(&path, &samples[1..], &options(Encoding::Raw)).unwrap_err();

@@ -1,5 +1,5 @@
-//! Codes with scales that are written as `zt.quant_group/1`: a view has what the writer was given, and what
-//! that layout has no place for is refused by name.
+//! Writes codes with scales as `zt.quant_group/1`. A view returns what was written. Options that the layout
+//! cannot store are rejected by name.
 
 use crate::common;
 
@@ -15,7 +15,7 @@ fn options() -> WriterOptions {
 }
 
 #[test]
-fn a_view_has_what_was_written() {
+fn a_view_equals_the_written_object() {
     for canonical in [false, true] {
         let specs = groups_of_codes();
         let bytes = common::written(&WriterOptions { canonical, ..options() }, |w| {
@@ -57,7 +57,7 @@ fn refusal(version: Version, spec: &QuantizedSpec<'_>) -> Error {
 }
 
 #[test]
-fn what_the_layout_has_no_place_for_is_refused_by_name() {
+fn options_that_the_layout_cannot_store_are_rejected_by_name() {
     let sound = groups_of_codes().into_iter().find(|spec| spec.name == "symmetric").unwrap();
     let grouping = Grouping { axis: 1, ..Grouping::default() };
     let scales = |dtype, logical: Option<Logical>, bytes: &'static [u8]| {

@@ -1,6 +1,5 @@
-//! A finished file is valid, whoever wrote it and how: bools, bits that belong to no element, and the
-//! positions of sparse objects are refused by every writing call exactly where a verification would refuse
-//! them.
+//! A finished file is valid, however it was written. Bools, unused bits, and positions of sparse objects are
+//! rejected by every writing call exactly if verification would reject them.
 
 use crate::common;
 
@@ -17,14 +16,14 @@ fn options(version: Version) -> WriterOptions {
     WriterOptions { version, threads: 1, ..WriterOptions::default() }
 }
 
-/// How an object gets into a file.
+/// A way to write an object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Variant {
     Whole,
     Pieces(usize),
     /// Each component in one call.
     Components,
-    /// In one call for dense objects.
+    /// Dense objects in one batch.
     Batch(Encoding),
 }
 
@@ -58,7 +57,7 @@ fn write(writer: &mut Writer, sample: &Sample, variant: Variant) -> Result<(), E
     }
 }
 
-/// The file that was finished, or the refusal.
+/// The finished file, or the error.
 fn file_of(version: Version, body: impl FnOnce(&mut Writer) -> Result<(), Error>) -> Result<Vec<u8>, Error> {
     let sink = common::MemorySink::default();
     let mut writer = Writer::to_sink(Box::new(sink.clone()), &options(version))?;
@@ -68,7 +67,7 @@ fn file_of(version: Version, body: impl FnOnce(&mut Writer) -> Result<(), Error>
     Ok(bytes)
 }
 
-/// Opens, verifies and views what a writer finished.
+/// Opens, verifies and views a finished file.
 fn check_valid(bytes: Vec<u8>, about: &str) {
     let file = common::open(bytes);
     common::verify(&file).unwrap_or_else(|e| panic!("{about}: {e}"));
@@ -88,8 +87,8 @@ fn indices(role: &'static str, values: &[u64]) -> Part {
     Part { role, dtype: Dtype::U64, logical: None, bytes: common::numbers(values) }
 }
 
-/// A type of elements, and so many of them. Now and then a bool is neither 0 nor 1, or a bit behind the last
-/// element is 1.
+/// A type of elements, and their number. Sometimes a bool is neither 0 nor 1, or a bit after the last element
+/// is 1.
 fn values(random: &mut Random, role: &'static str, count: u64) -> Part {
     let kinds = [
         (Dtype::Bool, None),
@@ -166,7 +165,7 @@ fn wide(part: &Part) -> Vec<u64> {
     part.bytes.chunks(8).map(|n| u64::from_ne_bytes(n.try_into().unwrap())).collect()
 }
 
-/// Whether a version allows what the object holds, by the text of its spec.
+/// Whether the text of a version's spec allows the object.
 fn is_valid(sample: &Sample, version: Version) -> bool {
     let part = |role: &str| sample.parts.iter().find(|part| part.role == role).unwrap();
     let elements = sample.parts.iter().find(|part| matches!(part.role, "data" | "values")).unwrap();
@@ -210,7 +209,7 @@ fn can_be_said(sample: &Sample, version: Version) -> bool {
 }
 
 #[test]
-fn what_a_writing_call_takes_verifies_and_what_verifies_is_taken() {
+fn writing_calls_accept_exactly_what_verifies() {
     let mut random = Random(37);
     let (mut taken, mut refused) = (0, 0);
     for round in 0..3000 {
@@ -230,7 +229,10 @@ fn what_a_writing_call_takes_verifies_and_what_verifies_is_taken() {
             Err(error) => {
                 assert!(!is_valid(&sample, version), "{about}: {error}");
                 assert!(matches!(error.cause(), Cause::Broken(_)), "{about}: {error:?}");
-                assert!(error.message().contains("; "), "{about}: nothing says what to do: {error}");
+                assert!(
+                    error.message().contains("; "),
+                    "{about}: the message does not say what to do: {error}"
+                );
                 refused += 1;
             }
         }
@@ -238,7 +240,7 @@ fn what_a_writing_call_takes_verifies_and_what_verifies_is_taken() {
     assert!(taken > 800 && refused > 300, "{taken} {refused}");
 }
 
-/// A file whose container demands less than zTensor 2.
+/// A file in a container with weaker rules than zTensor 2.
 fn source(sample: &Sample) -> Option<File> {
     let bytes = [Version::V1_2, Version::V0_1]
         .into_iter()
@@ -248,7 +250,7 @@ fn source(sample: &Sample) -> Option<File> {
 }
 
 #[test]
-fn a_copy_is_checked_as_what_is_written_is() {
+fn a_copy_is_checked_like_written_objects() {
     let mut random = Random(3737);
     let (mut taken, mut refused) = (0, 0);
     for round in 0..1500 {
@@ -262,7 +264,7 @@ fn a_copy_is_checked_as_what_is_written_is() {
         let outcome = file_of(version, |writer| writer.copy_as(file.object(0).unwrap(), "y", &recode));
         match outcome {
             Ok(bytes) => {
-                // A byte that is true becomes 1.
+                // A byte other than 0 becomes 1.
                 assert!(any_byte_is_true || is_valid(&sample, version), "{about}: taken");
                 check_valid(bytes, &about);
                 taken += 1;
@@ -276,7 +278,7 @@ fn a_copy_is_checked_as_what_is_written_is() {
     assert!(taken > 400 && refused > 40, "{taken} {refused}");
 }
 
-/// Stored bytes that another writer made wrong. They have no digest that would show it.
+/// Stored bytes that another writer wrote incorrectly. They have no digest that would detect it.
 #[test]
 fn stored_bytes_that_break_a_rule_are_not_copied() {
     let bools = Sample::dense("x", Dtype::Bool, &[4], vec![1, 0, 1, 1]);
@@ -292,7 +294,7 @@ fn stored_bytes_that_break_a_rule_are_not_copied() {
         let error = file_of(version, |writer| writer.copy(file.object(0).unwrap(), "x")).unwrap_err();
         assert!(error.message().contains("byte 2 is 7, neither 0 nor 1"), "{error}");
     }
-    // In 0.1 every byte but 0 is true.
+    // In 0.1 every byte except 0 is true.
     file_of(Version::V0_1, |writer| writer.copy(file.object(0).unwrap(), "x")).unwrap();
 }
 
@@ -325,7 +327,7 @@ fn a_refused_piece_leaves_no_trace() {
     }
 }
 
-/// Parts that do not belong together were taken in pieces.
+/// Each part was accepted, but together they are invalid.
 #[test]
 fn the_parts_of_an_object_in_pieces_have_to_fit() {
     let values =
@@ -359,7 +361,7 @@ fn the_parts_of_an_object_in_pieces_have_to_fit() {
     }
 }
 
-/// Nobody reads elements of an unknown type in zTensor 2, nor checks them.
+/// Elements of an unknown type cannot be read or checked in zTensor 2.
 #[test]
 fn zt_2_has_no_elements_of_an_unknown_type() {
     let part = ComponentSpec {

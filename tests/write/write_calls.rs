@@ -1,5 +1,5 @@
-//! How a new file gets to the system: large components in calls of 4 MiB that end at multiples of 4 MiB in
-//! the file, so that the page cache keeps it in the largest pages that there are.
+//! System calls for a new file. Large components are written in calls of 4 MiB that end at multiples of 4 MiB
+//! in the file, so that the page cache uses its largest pages.
 #![cfg(target_os = "linux")]
 
 use crate::common;
@@ -11,20 +11,20 @@ use ztensor::writer::{Algorithm, ComponentSpec, DenseSpec, ObjectSpec, Writer, W
 
 const CALL: u64 = 4 << 20;
 
-/// Writes of this thread to the system so far; none where the system does not count them.
+/// The thread's number of write calls so far, or None if the system does not count them.
 fn calls() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/io").ok()?;
     text.lines().find_map(|line| line.strip_prefix("syscw: "))?.parse().ok()
 }
 
-/// How many calls `body` made.
+/// The number of write calls in `body`.
 fn counted(body: impl FnOnce()) -> u64 {
     let before = calls().unwrap();
     body();
     calls().unwrap() - before
 }
 
-/// How many calls the end of a file takes.
+/// The number of write calls for the end of a file.
 fn finishing(writer: &mut Writer) -> u64 {
     counted(|| {
         writer.finish().unwrap();
@@ -34,14 +34,14 @@ fn finishing(writer: &mut Writer) -> u64 {
 #[test]
 fn large_components_are_written_in_calls_of_4_mib() {
     if calls().is_none() {
-        println!("write_calls: skipped: the system does not count calls");
+        println!("write_calls: skipped: the system does not count write calls");
         return;
     }
     let folder = Folder::new();
     let path = folder.path("file.zt");
     let data = vec![7; 40 << 20];
     let shape = [data.len() as u64];
-    // From byte 64 on: the first call ends at 4 MiB, and what is less than a page waits for the manifest.
+    // From byte 64 on: the first call ends at 4 MiB. Less than a page at the end waits for the manifest.
     let (large, last) = (data.len() as u64 / CALL, 1);
     for digest in [None, Some(Algorithm::Crc32c), Some(Algorithm::Sha256)] {
         for threads in [1, 2] {
@@ -66,11 +66,11 @@ fn large_components_are_written_in_calls_of_4_mib() {
                 w.write_dense(&dense).unwrap();
             };
             assert_eq!(written(&reporting), (large, last), "with reports, {what}");
-            // Of 10 MiB each: a call up to each multiple of 4 MiB, and one to each end that is none.
+            // Components of 10 MiB: a call up to each multiple of 4 MiB, and one to each other end.
             let (size, names) = (10 << 20, ["a", "b", "c", "d"]);
             let shape = [size as u64];
             let batch = names.map(|name| DenseSpec::new(name, Dtype::U8, &shape, &data[..size]));
-            let due = large + 2; // the ends of the first and the third; the second's is at a multiple but for 64 bytes
+            let due = large + 2; // the first and the third end; the second ends 64 bytes before a multiple
             assert_eq!(written(&|w| w.write_batch(&batch).unwrap()), (due, last), "a batch, {what}");
         }
     }
@@ -91,6 +91,6 @@ fn small_components_are_gathered() {
             writer.write_dense(&DenseSpec::new(name, Dtype::U8, &[4096], &data)).unwrap();
         }
     });
-    assert_eq!(made, 4, "4 MiB in calls of 1 MiB");
+    assert_eq!(made, 4, "wrote 4 MiB in calls of another size than 1 MiB");
     assert_eq!(finishing(&mut writer), 1);
 }

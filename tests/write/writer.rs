@@ -1,5 +1,5 @@
-//! The writer's promises: the same calls give the same bytes, whoever computes them; components stand where
-//! they were asked to; a refused call changes nothing; what failed or was dropped leaves no trace.
+//! Guarantees of the writer. The same calls give the same bytes, with any number of threads. Components have
+//! the requested alignment. A rejected call changes nothing. A failed or dropped writer leaves no file.
 
 use crate::common;
 
@@ -127,7 +127,7 @@ fn options_that_make_no_sense_are_invalid_arguments() {
         assert_eq!(cause(Writer::to_sink(sink, &options)), Some(Cause::InvalidArgument), "{options:?}");
         assert_eq!(cause(Writer::create(folder.path("new.zt"), &options)), Some(Cause::InvalidArgument));
         let appends = cause(Writer::append(folder.path("old.zt"), &options));
-        // An append is of the file's version, whatever the options name.
+        // An append keeps the file's version and ignores the option.
         let wanted = (options.version == good().version).then_some(Cause::InvalidArgument);
         assert_eq!(appends, wanted, "{options:?}");
     }

@@ -1,5 +1,5 @@
-//! Files of zTensor 2 that are written: everything comes back, a canonical file is the one that every writer
-//! makes, and what 2 cannot represent is refused before a byte is written.
+//! Writes zTensor 2: all contents are read back, every writer makes the same canonical file, and contents
+//! that 2 cannot represent are rejected before a byte is written.
 
 use crate::common;
 
@@ -55,7 +55,7 @@ fn check(file: &File, samples: &[Sample], options: &WriterOptions) {
 }
 
 #[test]
-fn everything_comes_back_however_it_was_written() {
+fn everything_is_read_back_from_every_writing_call() {
     let samples = common::ztensor_2::samples();
     for encoding in [Encoding::Raw, Encoding::Zstd, Encoding::ZstdSeekable] {
         for digest in [None, Some(Algorithm::Xxh3), Some(Algorithm::Sha256)] {
@@ -131,7 +131,7 @@ fn a_copy_of_a_real_file_has_its_content_digest() {
         let bytes = match copy(&file, &options()) {
             Ok(bytes) => bytes,
             Err(e) => {
-                assert_eq!(e.cause(), Cause::Unsupported, "{path:?} {e}"); // in a shard, which is not here
+                assert_eq!(e.cause(), Cause::Unsupported, "{path:?} {e}"); // in a shard that is missing here
                 continue;
             }
         };
@@ -169,7 +169,7 @@ fn canonical_bytes_do_not_depend_on_how_they_are_given() {
     let file = common::open(whole.clone());
     check(&file, &samples, &canonical());
     let [a, b, c, d] = ["t100003", "~again", "t0", "~none"].map(|name| common::data(&file, name).offset());
-    assert_eq!((a, c), (b, d)); // also of those without bytes, as the releases have it
+    assert_eq!((a, c), (b, d)); // also for components without bytes, like the releases
     let repacked =
         common::open(common::file_of(&WriterOptions { encoding: Encoding::Zstd, ..options() }, &samples));
     assert!(copy(&repacked, &canonical()).unwrap() == whole);
@@ -182,7 +182,7 @@ fn assert_refused(options: &WriterOptions, why: &str) {
 }
 
 #[test]
-fn canonical_form_refuses_what_it_has_not() {
+fn canonical_form_rejects_options_that_it_does_not_allow() {
     let refused = |body: &dyn Fn(&mut Writer) -> Result<(), Error>, why: &str| {
         let mut writer = Writer::to_sink(Box::new(common::MemorySink::default()), &canonical()).unwrap();
         writer.write_dense(&DenseSpec::new("m", Dtype::U8, &[1], b"x")).unwrap();
@@ -226,7 +226,7 @@ fn canonical_form_refuses_what_it_has_not() {
 }
 
 #[test]
-fn what_2_cannot_represent_is_refused_before_a_byte_is_written() {
+fn contents_that_2_cannot_represent_are_rejected_before_a_byte_is_written() {
     type Body<'b> = &'b dyn Fn(&mut Writer) -> Result<(), Error>;
     let dense = |name| DenseSpec::new(name, Dtype::U8, &[1], b"x");
     let begin = |w: &mut Writer, format: &str, shape: &[u64]| {
@@ -308,7 +308,7 @@ fn what_2_cannot_represent_is_refused_before_a_byte_is_written() {
 }
 
 #[test]
-fn a_file_of_1_2_comes_back_from_2_as_it_was() {
+fn a_file_of_1_2_is_the_same_after_a_copy_to_2_and_back() {
     let (mut same, mut refused) = (0, 0);
     let kind = |c: &Component<'_>| c.digest().map(|text| text.split(':').next().unwrap().to_owned());
     for path in common::corpus("v1.2") {

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Android: CMake builds both libraries as with the toolchain file of the NDK, for which another stands in: there is no NDK here, so
-# that C is compiled and linked with musl's headers and libraries. They have every function and no other. Run by test.sh.
+# Android: CMake builds both libraries. A replacement for the NDK's toolchain file is used, because the NDK is
+# not installed: C is compiled and linked with musl's headers and libraries. Checks that the libraries export
+# exactly the functions of the list. Run by test.sh.
 set -eu
 . tools/platforms/rust.sh
 std_from_source
 zig_compiler aarch64-linux-musl
-[ "${QUICK-}" != 1 ] || export CARGO_PROFILE_RELEASE_OPT_LEVEL=0 # nothing runs
+[ "${QUICK-}" != 1 ] || export CARGO_PROFILE_RELEASE_OPT_LEVEL=0 # nothing is run
 
 # configure ABI [CMAKE_ARGUMENT...]
 configure() {
@@ -16,7 +17,7 @@ configure() {
         -DANDROID_ABI="$abi" -DZTENSOR_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX="$OUT/installed" "-DZTENSOR_CARGO=$cargo" \
         "-DZTENSOR_CARGO_FLAGS=--locked;$std" "$@"
 }
-# has ABI TARGET: cargo is asked for that target
+# has ABI TARGET: checks that cargo builds for that target
 has() {
     configure "$1" >"$OUT/configured" 2>&1 || { cat "$OUT/configured"; return 1; }
     grep -q "rustc --lib .* --target $2 " "$OUT/cmake/CMakeFiles/ztensor_cargo.dir/build.make" ||
@@ -27,7 +28,7 @@ has x86 i686-linux-android
 has x86_64 x86_64-linux-android
 has riscv64 riscv64-linux-android
 if configure mips >"$OUT/configured" 2>&1 || ! grep -q 'no Rust target is known for ANDROID_ABI "mips"' "$OUT/configured"; then
-    echo "FAILED: an ABI that is not known"
+    echo "FAILED: an unknown ABI was not rejected"
     exit 1
 fi
 has arm64-v8a "$TARGET"
@@ -39,13 +40,13 @@ status=0
 # symbols_of OPTION LIBRARY
 symbols_of() {
     nm "$1" --defined-only "$OUT/installed/lib/$2" 2>/dev/null | sed -n 's/^[0-9a-f]* T \(zt_[^@]*\).*$/\1/p' | LC_ALL=C sort >"$OUT/symbols"
-    diff c_tests/abi/symbols.txt "$OUT/symbols" || { echo "FAILED: the functions of $2 are not those of symbols.txt"; status=1; }
+    diff c_tests/abi/symbols.txt "$OUT/symbols" || { echo "FAILED: the functions of $2 differ from symbols.txt"; status=1; }
 }
 symbols_of -g libztensor.a
 symbols_of -D libztensor.so
 others=$(nm -D --defined-only "$OUT/installed/lib/libztensor.so" | grep -v ' T zt_\| A ZTENSOR_' || true)
-[ -z "$others" ] || { echo "FAILED: libztensor.so defines others, too:" && echo "$others" && status=1; }
-readelf -d "$OUT/installed/lib/libztensor.so" | grep -q 'SONAME.*\[libztensor\.so\]' || { echo "FAILED: the name of libztensor.so" && status=1; }
-[ "$(find "$OUT/installed/lib" -name 'libztensor*' | wc -l)" = 2 ] || { echo "FAILED: more libraries than two" && status=1; }
+[ -z "$others" ] || { echo "FAILED: libztensor.so defines other symbols, too:" && echo "$others" && status=1; }
+readelf -d "$OUT/installed/lib/libztensor.so" | grep -q 'SONAME.*\[libztensor\.so\]' || { echo "FAILED: the SONAME of libztensor.so is wrong" && status=1; }
+[ "$(find "$OUT/installed/lib" -name 'libztensor*' | wc -l)" = 2 ] || { echo "FAILED: the number of libraries is not two" && status=1; }
 row "$OUT/installed/lib/libztensor.so" >"$OUT/row"
 exit $status

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Linux on another processor: C tests against both libraries, Rust tests, and the same bytes as here. Run by test.sh.
+# Linux on another processor: runs the C tests with both libraries and the Rust tests, and compares bytes with
+# this machine. Run by test.sh.
 set -eu
 . tools/platforms/rust.sh
 
@@ -11,22 +12,23 @@ export ZT_FAULT_STEP="${ZT_FAULT_STEP:-50}"
 mkdir -p "$OUT/shared" && ln -sf "$built/libztensor.so" "$OUT/shared/libztensor.so.1"
 status=0 counted="c read written"
 same_as_here "$built/libztensor.so" -Wl,-rpath,"$OUT/shared" || status=1
-# The digests take the processor's instructions, which it may not have: that is asked when they run.
+# The digests use instructions that the processor may not have; they check that at run time.
 case $TARGET in
 aarch64-*)
     for instruction in sha256h crc32cx; do
         "${PREFIX_}objdump" -d "$built/libztensor.so" | grep -qw $instruction ||
-            { echo "FAILED: the library has no $instruction" && status=1; }
+            { echo "FAILED: the library does not contain $instruction" && status=1; }
     done
     ;;
 esac
-# In a quick run an emulator is spared what takes it longest and knows no byte order. Its time goes into the tests' own loops.
+# A quick run leaves out what takes an emulator longest and does not depend on byte order. The emulator's time
+# goes into the tests' own loops.
 case $RUNNER in qemu-*) CFLAGS="$CFLAGS -O1" CXXFLAGS="$CXXFLAGS -O1" ;; esac
 case ${QUICK-}$RUNNER in
 1qemu-*) ONLY=$(c_tests_without '"(fault_loop|failing_malloc)\.h"') && export ONLY ;;
 esac
 LANGUAGES=c99 LIBRARIES=shared sh c_tests/run.sh "$built" "$OUT/c" >>"$OUT/c.log" 2>&1 || status=1
-# A program of 32 bits whose threads map memory at the same time can fault for ever in qemu 7.2.
+# In a 32-bit program, threads that map memory at the same time can fault endlessly in qemu 7.2.
 case $RUNNER in qemu-arm*) export RUST_TEST_THREADS=1 ;; esac
 if [ "${QUICK-}" != 1 ] && [ "${C_ALONE-}" != 1 ]; then
     LANGUAGES=c++17 LIBRARIES=static sh c_tests/run.sh "$built" "$OUT/c" >>"$OUT/c.log" 2>&1 || status=1

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Another page size, which the emulator reports to the library: the C tests and the same bytes as here. Run by test.sh.
+# Another page size, which the emulator reports to the library: runs the C tests, and compares bytes with this
+# machine. Run by test.sh.
 set -eu
 size=$OUT/page-size
 cat >"$size.c" <<'END'

@@ -1,12 +1,12 @@
 #!/bin/sh
-# macOS: the library is compiled and linked, and the C tests against it; the headers as C and as C++; CMake builds a universal
-# library, whose static one is relinked. Nothing of it can run here. Run by test.sh.
+# macOS: compiles and links the library, the C tests, and the headers as C and as C++. CMake builds a
+# universal library; the static one is relinked. Nothing can be run here. Run by test.sh.
 set -eu
 . tools/platforms/rust.sh
 std_from_source
 zig_compiler aarch64-macos
 export CARGO_PROFILE_RELEASE_STRIP=none
-[ "${QUICK-}" != 1 ] || export CARGO_PROFILE_RELEASE_OPT_LEVEL=0 # nothing runs
+[ "${QUICK-}" != 1 ] || export CARGO_PROFILE_RELEASE_OPT_LEVEL=0 # nothing is run
 
 build_library
 "$zig" version

@@ -1,5 +1,6 @@
 #!/bin/sh
-# musl, static: C tests that do not stand in for functions of the C library, Rust tests, and the same bytes as here. Run by test.sh.
+# musl, static: runs the C tests that do not replace functions of the C library and the Rust tests, and
+# compares bytes with this machine. Run by test.sh.
 set -eu
 . tools/platforms/rust.sh
 std_from_source

@@ -1,4 +1,4 @@
-# Sourced by the scripts of the platforms: cargo for $TARGET with Debian's Rust; $cc compiles C for it.
+# Sourced by the scripts of the platforms: runs cargo for $TARGET with Debian's Rust; $cc compiles C for it.
 rust=$PLATFORMS_RUST
 cargo=${CARGO:-cargo} std=
 cc=${cc-${PREFIX_}gcc} ar=${ar-${PREFIX_}ar}
@@ -13,14 +13,15 @@ if [ "${QUICK-}" = 1 ]; then
 fi
 rm -f "$OUT"/*.log "$OUT"/*.txt "$OUT/row"
 
-# The standard library is compiled, too, with what Rust tests are linked with: Debian has none for this target.
+# Also compiles the standard library, with the crates for Rust tests: Debian does not have it for this target.
 std_from_source() {
     cargo=$rust/cargo std=-Zbuild-std=std,panic_unwind,test
     export RUSTC_BOOTSTRAP=1
 }
 
-# zig_compiler TARGET: sets cc, cxx and ar. What cargo passes for another linker, by another name of the target or of the C
-# library that Rust brings along elsewhere is left out. $unwinder: what stands for the unwinder of gcc; otherwise zig's is inside.
+# zig_compiler TARGET: sets cc, cxx and ar. The wrapper drops arguments that cargo passes for other linkers,
+# and replaces names of the target and the C library. $unwinder: the replacement for gcc's unwinder; otherwise
+# zig's is linked in.
 zig_compiler() {
     zig=$(CARGO_TARGET_DIR="${PLATFORMS_RUST%/*}" sh tools/zig.sh) || exit
     cat >"$OUT/cc" <<END
@@ -33,7 +34,7 @@ for word; do
     -arch) is_value=yes; continue ;;
     crt*.o | rcrt1.o | -nostartfiles | -nodefaultlibs) continue ;;
     -static-pie) word=-static ;;
-    -march=armv8-a+crypto) word=-Wa,\$word ;; # of sha2-asm: zig has other names, and its assembler this one
+    -march=armv8-a+crypto) word=-Wa,\$word ;; # of sha2-asm: zig uses other names, and its assembler this one
     -lgcc_s) word='${unwinder:--lgcc_s}' ;;
     --target=* | -mmacosx-version-min=* | -Wl,-exported_symbols_list | -Wl,*/list | -Wl,-dead_strip | -liconv) continue ;;
     esac
@@ -48,8 +49,8 @@ END
     cc=$OUT/cc cxx=$OUT/c++ ar=$OUT/ar
 }
 
-# Two objects that Rust links into every program for Windows, which Debian has not compiled. The compiler is named as CMake names
-# it: cargo compiles all anew for another name.
+# Two objects that Rust links into every program for Windows, which Debian has not compiled. The compiler has
+# the name that CMake uses, because cargo compiles everything again for a different name.
 windows_objects() {
     cc=$(command -v "$cc") ar=$(command -v "$ar")
     objects=$("$RUSTC" --print sysroot)/lib/rustlib/$TARGET/lib
@@ -60,8 +61,8 @@ windows_objects() {
     done
 }
 
-# wine_libraries DLL: where wine looks for libraries: this one and those of the compiler. It has no bcryptprimitives.dll before
-# version 9, which lies in a folder of its own.
+# wine_libraries DLL: the folders where wine searches libraries: this one and the compiler's. Before version 9
+# it has no bcryptprimitives.dll, so that is in a separate folder.
 wine_libraries() {
     mkdir -p "$OUT/dll" "$OUT/dll_of_system"
     for name in libwinpthread-1.dll libgcc_s_seh-1.dll; do
@@ -72,7 +73,8 @@ wine_libraries() {
     export WINEPREFIX="$OUT/wine" WINEDEBUG=-all WINEPATH="Z:$OUT/dll;Z:$OUT/dll_of_system" DISPLAY=
 }
 
-# cmake_for_windows SOURCE BUILD [CMAKE_ARGUMENT...]: configures and builds as a user of mingw does, by a toolchain file.
+# cmake_for_windows SOURCE BUILD [CMAKE_ARGUMENT...]: configures and builds like a user of mingw, with a
+# toolchain file.
 cmake_for_windows() {
     source=$1 build=$2
     shift 2
@@ -94,7 +96,8 @@ build_library() {
     cargo_for_target rustc --lib --package ztensor-c --release --crate-type "${crate_types:-cdylib,staticlib}" "$@"
 }
 
-# Reading, writing, corpus, round trips. Not those of this repository's files and of programs of this machine.
+# Reading, writing, corpus, round trips. Leaves out tests of this repository's files and of this machine's
+# programs.
 rust_crates="--test read --test write --test convert --test hostile --test formats"
 rust_modules="append attributes convert copy corpus edit foreign hostile laid_out load models reading roundtrip slices v2_corpus
     v2_shards verify writer written_ztensor_2"
@@ -106,17 +109,17 @@ test_rust() {
     cargo_for_target test --package ztensor-c --no-fail-fast "$@" $rust_crates -- $(printf '%s:: ' $rust_modules)
 }
 
-# c_tests_without REGULAR-EXPRESSION: the programs of c_tests in which it is not.
+# c_tests_without REGULAR-EXPRESSION: the programs of c_tests that do not match.
 c_tests_without() {
     for program in $(cat c_tests/programs.txt); do
         grep -qE "$1" "c_tests/$program.c" || echo "$program"
     done
 }
 
-# same_as_here SHARED_OR_STATIC...: what read.c, write.c and blocks.c print there, with these arguments of the linker, and here
-# is the same. Starts programs with $RUNNER. ${exe-}: how the names of programs end.
+# same_as_here SHARED_OR_STATIC...: compares the output of read.c, write.c and blocks.c there and here; the
+# arguments are the linker's. Starts programs with $RUNNER. ${exe-}: the extension of programs.
 same_as_here() {
-    # Not in a quick run: what a few bytes decode to takes an emulator minutes.
+    # Left out in a quick run: decompression bombs take an emulator minutes.
     find tests/data -type f ${QUICK:+! -name "*-bomb*" ! -name "*-1000-to-1*"} | LC_ALL=C sort >"$OUT/paths"
     for program in read write blocks; do
         cc -std=c99 -O1 -Wall -Wextra -pedantic -Iinclude -o "$OUT/$program.here" "tests/platforms/$program.c" \
@@ -130,14 +133,14 @@ same_as_here() {
         # shellcheck disable=SC2086 # a list of words
         $RUNNER "$OUT/$program${exe-}" . ${scratch:+"$OUT/$scratch"} <"$OUT/paths" >"$OUT/$program.txt" || return 1
         diff "$OUT/$program.here.txt" "$OUT/$program.txt" >"$OUT/$program.diff" ||
-            { echo "$program.c prints other lines than here: DIFFER"; head -n 20 "$OUT/$program.diff"; return 1; }
+            { echo "$program.c prints different lines than here: DIFFER"; head -n 20 "$OUT/$program.diff"; return 1; }
         [ -s "$OUT/$program.txt" ] || return 1
-        ! grep -m 20 DIFFER "$OUT/$program.txt" || return 1 # the ways of reading, in both
+        ! grep -m 20 DIFFER "$OUT/$program.txt" || return 1 # differences between the ways of reading, in both
     done
 }
 
-# row LIBRARY COUNT...: C tests and Rust tests that passed, lines that are the same of read.c and of write.c, KiB of the
-# library. COUNT: of "c rust read written", or linked, which must not be none.
+# row LIBRARY COUNT...: the number of C tests and Rust tests that passed, of equal lines of read.c and
+# write.c, and the library's KiB. COUNT: from "c rust read written", or linked; each must be above 0.
 row() {
     library=$1
     shift
@@ -147,7 +150,7 @@ row() {
     [ "$read" != 0 ] || read=-
     [ "$written" != 0 ] || written=-
     for count; do
-        eval "case \${$count:--} in - | 0) false ;; esac" || { echo "FAILED: no $count has passed" >&2; return 1; }
+        eval "case \${$count:--} in - | 0) false ;; esac" || { echo "FAILED: no test of $count passed" >&2; return 1; }
     done
     printf '%s\t%s\t%s\t%s\t%s\n' "${linked:-$c}" "${rust:--}" "$read" "$written" "$(($(wc -c <"$library") / 1024))"
 }

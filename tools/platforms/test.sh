@@ -1,17 +1,18 @@
 #!/bin/sh
-# Builds the library for other platforms with the minimum Rust version, and runs its tests as these do:
-#     sh tools/platforms/test.sh OUTPUT PLATFORM...      PLATFORM: of tools/platforms/list.txt
-# OUTPUT/NAME.log has what each printed. make libs has built this machine's library, which the others are compared with.
-# QUICK=1: without link-time optimisation, one language and no Rust tests. RECORD=1: a platform that passes has its row in
-# docs/platforms.md replaced.
-# A platform whose tools cannot be had is skipped, and said so. Exit status 1 if one fails.
+# Builds the library for other platforms with the minimum Rust version, and runs its tests in the ways of the
+# list:
+#     sh tools/platforms/test.sh OUTPUT PLATFORM...      PLATFORM: a name in tools/platforms/list.txt
+# OUTPUT/NAME.log has the output of each. make libs must have built this machine's library, for comparison.
+# QUICK=1: without link-time optimisation, with one language and without Rust tests. RECORD=1: updates the
+# rows of passing platforms in docs/platforms.md. A platform whose tools are not available is skipped with a
+# message. Exit status 1 if one fails.
 set -u
 
 [ $# -ge 2 ] || { echo "usage: test.sh OUTPUT PLATFORM..." >&2; exit 2; }
 cd "$(dirname "$0")/../.." || exit
 mkdir -p "$1" || exit
 PLATFORMS_OUT=$(cd "$1" && pwd)
-PLATFORMS_RUST=$PLATFORMS_OUT/../debian-rust # as tools/msrv.sh has it
+PLATFORMS_RUST=$PLATFORMS_OUT/../debian-rust # the folder of tools/msrv.sh
 export PLATFORMS_OUT PLATFORMS_RUST
 shift
 

@@ -1,18 +1,18 @@
 #!/bin/sh
-# Windows, by wine: C tests that ask for no more than C and what mingw has, Rust tests, zt.exe, projects of CMake, and the same bytes
-# as here. Run by test.sh.
+# Windows, with wine: runs the C tests that only need C and mingw's functions, Rust tests, zt.exe and CMake
+# projects, and compares bytes with this machine. Run by test.sh.
 set -eu
 . tools/platforms/rust.sh
 std_from_source
 exe=.exe
 windows_objects
 
-# A stranger's project: with what CMake installed, moved elsewhere, and with the source. Before zt.exe, with which cargo compiles the
-# library once more.
+# A user's project: with the installed library, moved elsewhere, and with the source. It comes before zt.exe,
+# for which cargo compiles the library again.
 cmake_projects() {
     if cmake_for_windows . "$OUT/cmake" -DCMAKE_SYSTEM_PROCESSOR=mips >"$OUT/configured" 2>&1 ||
         ! grep -q 'no Rust target is known for CMAKE_SYSTEM_PROCESSOR "mips"' "$OUT/configured"; then
-        echo "a processor that is not known"
+        echo "an unknown processor was not rejected"
         return 1
     fi
     rm -rf "$OUT/installed" "$OUT/moved"
@@ -31,7 +31,7 @@ cmake_projects() {
                 { echo "$program: not $kind"; return 1; }
             WINEPATH="Z:$OUT/dll_of_system" wine "$program" tests/data/v1.2/py-1.2.3-zstd.zt >"$OUT/stranger.txt" || return 1
             tr -d '\r' <"$OUT/stranger.txt" | grep -x -e 'f64@1: 1024 bytes' -e '14 objects' | tee "$OUT/lines"
-            [ "$(wc -l <"$OUT/lines")" = 2 ] || { echo "no such lines:"; cat "$OUT/stranger.txt"; return 1; }
+            [ "$(wc -l <"$OUT/lines")" = 2 ] || { echo "the output is wrong:"; cat "$OUT/stranger.txt"; return 1; }
         done
     done
     echo "cmake: 4 programs passed, 0 failed"
@@ -44,7 +44,7 @@ cmake_projects >"$OUT/cmake.log" 2>&1 || { echo "CMake: FAILED" && status=1; }
 cargo_for_target rustc --release --package ztensor-tools --bin zt
 mkdir -p "$OUT/c/lib"
 cp "$built/libztensor.dll.a" "$OUT/c/lib/libztensor.dll.a"
-${PREFIX_}ar rc "$OUT/c/lib/libdl.a" # there is nothing of the kind, and nothing is needed of it
+${PREFIX_}ar rc "$OUT/c/lib/libdl.a" # an empty library: Windows does not need libdl
 cat >"$OUT/run" <<'END'
 #!/bin/sh
 # The compiler adds the ending.

@@ -1,4 +1,4 @@
-//! ggml's C GGUF reader, as llama.cpp uses it.
+//! ggml's C GGUF reader, used like in llama.cpp.
 
 use super::gguf_file::{NUMBERS, STRINGS};
 use super::Lap;
@@ -47,7 +47,7 @@ impl Drop for Gguf {
     }
 }
 
-/// `slow` lookups are done, and their time is scaled up: each scans all names.
+/// Makes `slow` lookups and scales their time up, because each scans all names.
 pub fn index(path: &Path, names: &[CString], slow: usize) -> Sample {
     let mut t = Lap::start();
     let g = open(path);
@@ -109,7 +109,7 @@ pub fn load_all(path: &Path) {
     }
 }
 
-/// Opens, asks for every string, score and type of a vocabulary, and closes.
+/// Opens, reads every string, score and type of a vocabulary, and closes.
 pub fn vocabulary(path: &Path) -> Sample {
     let mut t = Lap::start();
     let g = open(path);
@@ -137,13 +137,13 @@ pub fn vocabulary(path: &Path) -> Sample {
     vec![opened, read, t.lap()]
 }
 
-/// Blocks of a type to f32. False where ggml has no function for it.
+/// Decodes blocks of a type to f32. Returns false if ggml has no function for the type.
 pub fn to_f32(kind: u32, blocks: &[u8], out: &mut [f32]) -> bool {
     let count = out.len() as i64;
     unsafe { shim_to_float(kind as c_int, blocks.as_ptr().cast(), out.as_mut_ptr(), count) != 0 }
 }
 
-/// f16 to blocks of a type, by rows of 4096 elements.
+/// Encodes f16 as blocks of a type, by rows of 4096 elements.
 pub fn from_f16(kind: u32, halves: &[u16], blocks: &mut [u8]) {
     let mut row = [0f32; 4096];
     let (n, length) = (halves.len() as i64, row.len() as i64);

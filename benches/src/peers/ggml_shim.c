@@ -1,4 +1,4 @@
-// What gguf.cpp has only through ggml's own structs, as plain functions.
+// Plain functions for data of gguf.cpp that otherwise needs ggml's structs.
 #include "ggml.h"
 #include "gguf.h"
 
@@ -9,14 +9,14 @@ struct gguf_context *shim_open(const char *path, int load, struct ggml_context *
 
 void shim_free_data(struct ggml_context *data) { ggml_free(data); }
 
-// Blocks to floats; 0 where ggml has no function for the type.
+// Decodes blocks to floats; returns 0 if ggml has no function for the type.
 int shim_to_float(int type, const void *blocks, float *out, int64_t count) {
     ggml_to_float_t f = ggml_get_type_traits(type)->to_float;
     if (f) f(blocks, out, count);
     return f != NULL;
 }
 
-// f16 to blocks, a row at a time, through floats.
+// Encodes f16 as blocks, a row at a time, through floats.
 void shim_from_f16(int type, const ggml_fp16_t *x, void *blocks, int64_t count, float *row, int64_t length) {
     const struct ggml_type_traits *t = ggml_get_type_traits(type);
     for (int64_t i = 0; i < count; i += length) {

@@ -13,7 +13,7 @@ const ALIGN: usize = 32;
 
 /// The arrays of a vocabulary.
 pub const STRINGS: [&CStr; 2] = [c"tokenizer.ggml.tokens", c"tokenizer.ggml.merges"];
-/// With the dtype of each.
+/// Each with its dtype.
 pub const NUMBERS: [(&CStr, i32); 2] =
     [(c"tokenizer.ggml.scores", zt::F32), (c"tokenizer.ggml.token_type", zt::I32)];
 
@@ -58,7 +58,7 @@ pub fn write(path: &Path, specs: &[Spec], data: &[u8], kind: u32) {
     write_with(path, &Keys::default(), specs, data, kind);
 }
 
-/// Writes a file; the size of what stands in front of the data.
+/// Writes a file. Returns the size before the data.
 pub fn write_with(path: &Path, keys: &Keys, specs: &[Spec], data: &[u8], kind: u32) -> usize {
     let mut h = b"GGUF".to_vec();
     h.extend(3u32.to_le_bytes());

@@ -1,10 +1,10 @@
-//! gguf-py, the Python package of ggml, which `tools/fetch_gguf_py.sh` leaves beside our library.
+//! gguf-py, ggml's Python package, which `tools/fetch_gguf_py.sh` installs beside our library.
 
 use crate::outcome::not_measured;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The seconds that `dequantize` takes for the tensor of each file; none where it cannot read the type.
+/// The seconds of `dequantize` for the tensor of each file; None if it cannot read the type.
 const SCRIPT: &str = "
 import sys, time
 import numpy
@@ -25,7 +25,7 @@ for path in sys.argv[1:]:
 pub fn to_f32(files: &[PathBuf]) -> Vec<Option<f64>> {
     let packages = Path::new(env!("ZT_LIB_DIR")).join("../gguf-py");
     if !packages.join("gguf").exists() {
-        not_measured(format!("there is no gguf in {} (sh tools/fetch_gguf_py.sh)", packages.display()));
+        not_measured(format!("gguf is missing in {} (sh tools/fetch_gguf_py.sh)", packages.display()));
     }
     let python = std::env::var("PYTHON").unwrap_or("python3".into());
     let mut command = Command::new(python);

@@ -1,5 +1,5 @@
-//! What parsing a manifest costs at least: a walk over its CBOR heads, and a prototype of an index (arena and hash
-//! table, no checks and no messages). Definite lengths only, as writers make them.
+//! The least cost to parse a manifest: a walk over its CBOR heads, and a prototype of an index (arena and
+//! hash table, without checks and messages). Only definite lengths, as writers make them.
 
 use super::Lap;
 use crate::harness::Sample;
@@ -77,7 +77,7 @@ impl<'a> Cbor<'a> {
         }
     }
 
-    /// Calls `f` with each key; `f` takes the value.
+    /// Calls `f` for each key. `f` reads the value.
     #[inline(always)]
     fn each(&mut self, mut f: impl FnMut(&mut Self, &'a [u8])) {
         let (_, n) = self.head();
@@ -88,7 +88,7 @@ impl<'a> Cbor<'a> {
     }
 }
 
-/// Seconds for one walk, opening included.
+/// Seconds for one walk, including opening.
 pub fn walk(path: &Path) -> Sample {
     let mut t = Lap::start();
     let m = map(path);

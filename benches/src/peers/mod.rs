@@ -1,4 +1,4 @@
-//! The limits and the released libraries, each behind the same few functions.
+//! The limits and the released libraries, with the same functions for each.
 
 #[cfg(ggml)]
 pub mod ggml;

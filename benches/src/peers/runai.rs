@@ -1,12 +1,12 @@
-//! Run:ai's streamer of models, called through the C library of its Python package runai-model-streamer, which
-//! `tools/fetch_runai.sh` leaves beside ours.
+//! Run:ai's model streamer, called through the C library of its Python package runai-model-streamer, which
+//! `tools/fetch_runai.sh` downloads.
 
 use std::ffi::{c_char, c_int, c_uint, c_void, CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
-/// By value; 0 is the host.
+/// Passed by value; 0 is the host.
 #[repr(C)]
 struct Device {
     kind: c_int,
@@ -35,17 +35,17 @@ pub struct Library {
     response: Response,
 }
 
-/// Some bytes of a file, and where they go.
+/// A range of a file, and its destination.
 pub struct Range {
     pub offset: usize,
     pub size: usize,
     pub dst: *mut u8,
 }
 
-/// The ranges of some files.
+/// The ranges of several files.
 pub type Plan = Vec<(PathBuf, Vec<Range>)>;
 
-/// The library, or why the rows of it are left out.
+/// The library, or the reason why its rows are left out.
 pub fn library() -> Result<Library, String> {
     let path = Path::new(env!("ZT_LIB_DIR")).join("../runai/libstreamer.so");
     let name = CString::new(path.as_os_str().as_bytes()).expect("path");
@@ -59,7 +59,7 @@ pub fn library() -> Result<Library, String> {
     };
     let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if library.is_null() {
-        return Err(format!("there is no {} (sh tools/fetch_runai.sh)", path.display()));
+        return Err(format!("{} is missing (sh tools/fetch_runai.sh)", path.display()));
     }
     unsafe {
         Ok(Library {
@@ -78,7 +78,8 @@ pub fn library() -> Result<Library, String> {
 }
 
 impl Library {
-    /// Reads all ranges with so many threads; `consume` is called with the file and the range of each that is there.
+    /// Reads all ranges with this number of threads. Calls `consume` with the file and range of each that was
+    /// read.
     pub fn load(&self, plan: &Plan, threads: u32, mut consume: impl FnMut(usize, usize)) {
         std::env::set_var("RUNAI_STREAMER_CONCURRENCY", threads.to_string());
         let names: Vec<CString> =

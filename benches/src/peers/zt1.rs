@@ -1,4 +1,4 @@
-//! ztensor 1.2.3, the released Rust library for the same files.
+//! ztensor 1.2.3, the released Rust library for these files.
 
 use super::Lap;
 use crate::data::Spec;

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::path::Path;
 use zt2::{DType, Source, Writer};
 
-/// Every tensor with its xxh3, each at a multiple of `align`.
+/// Every tensor with its xxh3, aligned to `align`.
 pub fn write(path: &Path, specs: &[Spec], data: &[u8], dtype: DType, align: u64) {
     let mut w = Writer::options().canonical(false).align(align).create(path).unwrap();
     for s in specs {

@@ -1,4 +1,5 @@
-//! W12: append one object to a file of 100,000: costs the manifest and the object, not the file.
+//! W12: append one object to a file of 100,000. The cost depends on the manifest and the object,
+//! not on the file.
 
 use crate::data::{gauss_buf, small_specs, total, Spec};
 use crate::harness::{run_group, secs, timed, Case, Group, Metric, Role, Unit};

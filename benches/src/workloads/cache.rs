@@ -1,4 +1,4 @@
-//! W16: random experts out of a cache of slices, and one that is there.
+//! W16: random experts from a cache of slices, and a cached slice.
 
 use super::experts::{pread_each, Model, CHOSEN, EXPERT, READ};
 use crate::balloon::borrow;
@@ -10,7 +10,7 @@ use crate::{targets, Cfg};
 use serde_json::Value;
 use std::hint::black_box;
 
-/// Gets each expert in its turn, with the next layer's announced: what a mixture of experts does.
+/// Gets the experts in order and prefetches those of the next layer, like a mixture of experts.
 fn visit(model: &Model, budget: u64, ahead: bool) -> String {
     let f = zt::Zt::open_with(&model.path, zt::MODE_READ, 0);
     let slice = |e: &usize| zt::request(f.component(&model.names[*e]), &mut []);
@@ -36,7 +36,8 @@ fn visit(model: &Model, budget: u64, ahead: bool) -> String {
 
 pub fn run(cfg: &Cfg) -> Vec<Value> {
     let model = Model::write(cfg);
-    // The slots of a quarter of the model, twice while one cache ends and the next begins, and the pages of the file.
+    // Memory for slots of a quarter of the model, twice while one cache ends and the next starts, and for the
+    // file's pages.
     let memory = 2 * model.names.len() * EXPERT;
     let measured = || {
         let value = group("W16", || experts(cfg, &model));
@@ -77,7 +78,7 @@ fn experts(cfg: &Cfg, model: &Model) -> Value {
     run_group(g, cfg.reps(5), 0)
 }
 
-/// Slices that are there.
+/// Slices in the cache.
 fn repeats(cfg: &Cfg, model: &Model) {
     const GETS: usize = 100_000;
     let f = zt::Zt::open(&model.path);
@@ -91,6 +92,6 @@ fn repeats(cfg: &Cfg, model: &Model) {
     };
     round(slices.len());
     let times: Vec<f64> = (0..cfg.reps(7)).map(|_| secs(|| round(GETS)).0 / GETS as f64 * 1e6).collect();
-    println!("\n## W16/repeats: an expert that is in the cache, got and given back");
+    println!("\n## W16/repeats: get and unpin of a cached expert");
     targets::judge("W16 get and unpin of a slice that is there", median(&times), " us", 1.0);
 }

@@ -1,5 +1,5 @@
-//! W3: load the big model after dropping it from this machine's page cache. What
-//! the host or the disk itself still caches is outside this machine's control.
+//! W3: load the big model after dropping it from this machine's page cache. The caches of the host and of the
+//! disk are not controlled.
 
 use crate::balloon::borrow;
 use crate::big::{batch, loaders, Big, WHY};

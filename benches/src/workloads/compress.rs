@@ -1,4 +1,5 @@
-//! W6: zstd at level 3 on gaussian bf16 weights and on regular integers, in memory; and a range out of a component.
+//! W6: zstd at level 3 on gaussian bf16 weights and on regular integers, in memory; and a range of a
+//! component.
 
 use crate::balloon::{self, borrow};
 use crate::data::{fill_index, gauss_buf, Spec};
@@ -17,7 +18,7 @@ const LEVEL: i32 = 3;
 const FRAME: usize = 1 << 20;
 const LIMIT: &str = "limit: libzstd, 1 MiB frames, 2 threads";
 
-/// Counts what is written and keeps nothing.
+/// Counts the written bytes and discards them.
 struct Null(u64);
 
 impl Write for Null {
@@ -38,7 +39,7 @@ impl Seek for Null {
 
 type Frames = Vec<Vec<u8>>;
 
-/// A frame for each MiB, with one context and output buffer a thread; keeps the frames if asked to.
+/// A frame for each MiB, with one context and output buffer for each thread. Keeps the frames if asked to.
 pub fn compress(data: &[u8], n: usize, keep: bool) -> Frames {
     let out = Mutex::new(Vec::new());
     let next = Next::new(data.len(), FRAME);
@@ -141,7 +142,7 @@ fn dataset(cfg: &Cfg, id: &str, what: &str, specs: &[Spec], data: &[u8]) -> Vec<
     for f in [opened, unmapped] {
         d().fill(0);
         libztensor(f, 2);
-        assert!(d() == data, "{id}: libztensor decoded other bytes");
+        assert!(d() == data, "{id}: libztensor decoded wrong bytes");
     }
     let mut peer_file = Cursor::new(Vec::new());
     zt1::write_to(&mut peer_file, specs, data, DType::BF16, c);
@@ -176,7 +177,7 @@ fn dataset(cfg: &Cfg, id: &str, what: &str, specs: &[Spec], data: &[u8]) -> Vec<
     vec![packed, run_group(g, cfg.reps(3), 0)]
 }
 
-/// 1 MiB from the middle of one large component, at places that are no frame's start.
+/// 1 MiB from the middle of one large component, at offsets that are not the start of a frame.
 fn range(cfg: &Cfg, data: &[u8]) -> Value {
     const DECODE: &str = "limit: decode the two frames that a range touches";
     let spec = [Spec { name: "t".into(), shape: vec![data.len() as u64 / 2], at: 0, len: data.len() }];

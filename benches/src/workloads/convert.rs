@@ -1,4 +1,4 @@
-//! W8: bf16 and f16 to f32, in cache and to and from memory.
+//! W8: bf16 and f16 to f32, in the cache and in memory.
 
 use crate::data::{gauss_buf, Spec};
 use crate::harness::{case, run_group, secs, Case, Group, Metric, Role, Unit};

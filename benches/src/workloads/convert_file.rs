@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 
 const LIMIT: &str = "limit: cp";
 
-/// `$ZT_PROGRAM`, or what `make zt` leaves beside the library.
+/// `$ZT_PROGRAM`, or the program that `make zt` puts beside the library.
 fn program() -> PathBuf {
     let usual = || Path::new(env!("ZT_LIB_DIR")).join("../release/zt");
     std::env::var_os("ZT_PROGRAM").map_or_else(usual, PathBuf::from)
@@ -24,14 +24,14 @@ fn program() -> PathBuf {
 fn run_program(program: &Path, arguments: &[&OsStr]) {
     match Command::new(program).args(arguments).stdin(Stdio::null()).output() {
         Err(e) if e.kind() == ErrorKind::NotFound => {
-            not_measured(format!("there is no {}: make zt", program.display()))
+            not_measured(format!("{} is missing: make zt", program.display()))
         }
         Err(e) => panic!("{}: {e}", program.display()),
         Ok(out) => assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr)),
     }
 }
 
-/// read() and write() of 4 MiB, each summed in between.
+/// read() and write() of 4 MiB, with a checksum of each.
 fn summed(from: &Path, to: &Path) {
     let (mut from, mut to) = (sys::open_read(from, false), sys::create(to, false));
     let (mut buffer, mut sum) = (vec![0; 4 << 20], 0);
@@ -90,7 +90,7 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
         case(Role::Libztensor, "zt convert --raw --digest crc32c", || {
             let s = convert("crc32c");
             let same = zt::Zt::open(made).view(&b.cnames[0]) == zt::Zt::open(from).view(&b.cnames[0]);
-            assert!(same, "W14: other bytes");
+            assert!(same, "W14: wrong bytes");
             gone(s, made)
         }),
         case(Role::Libztensor, "zt convert --raw", || gone(convert("none"), made)),

@@ -1,4 +1,4 @@
-//! W7: digests on one core, from memory; then loading with a check of every tensor.
+//! W7: digests on one core, from memory; then loads that check every tensor.
 
 use crate::balloon::borrow;
 use crate::data::{gauss_buf, llama_specs, total, Spec};
@@ -33,7 +33,8 @@ fn from_memory(cfg: &Cfg) -> Value {
     };
     let (crc_file, sha_file) = (file(zt::CRC32C), file(zt::SHA256));
     let (crc_open, sha_open) = (zt::Zt::memory(&crc_file), zt::Zt::memory(&sha_file));
-    let data = crc_open.view(c"t"); // the same memory for all: small pages are slower than the huge ones of `data`
+    // the same memory for all, because small pages are slower than the huge ones of `data`
+    let data = crc_open.view(c"t");
     let verify = |z: &zt::Zt| z.verify(c"t");
     let cases = vec![
         timed(Role::Limit, FAST, || secs(|| black_box(crc(black_box(data)))).0),
@@ -54,7 +55,7 @@ fn from_memory(cfg: &Cfg) -> Value {
     run_group(g, cfg.reps(7), 1)
 }
 
-/// A warm load that checks a digest of each tensor.
+/// A warm load with a digest check of each tensor.
 fn verified(cfg: &Cfg) -> Value {
     let specs = llama_specs(cfg.layers.min(4));
     let len = total(&specs);
@@ -78,8 +79,8 @@ fn verified(cfg: &Cfg) -> Value {
     };
     d().fill(0);
     libztensor(crc_path, 2);
-    assert!(d() == data, "W7b: libztensor loaded other bytes");
-    // The digest alone, over the mapping, as those who need no copy would want it.
+    assert!(d() == data, "W7b: libztensor loaded wrong bytes");
+    // Only the digest, over the mapping, for callers that do not need a copy.
     let over_map = move |threads| {
         let f = zt::Zt::open(crc_path);
         blocks(s.len(), 1, threads, |i, _| f.verify(&names[i]));

@@ -1,5 +1,5 @@
-//! W9b: random experts of a mixture-of-experts model out of a file that is larger than the memory for them, while the
-//! next layer's are on their way.
+//! W9b: random experts of a mixture-of-experts model from a file that is larger than their memory, while the
+//! next layer's are read.
 
 use crate::anon::Anon;
 use crate::data::{Rng, Spec};
@@ -13,11 +13,11 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 pub const EXPERT: usize = 8 << 20;
-/// Experts of a layer that are visited.
+/// Visited experts in a layer.
 pub const CHOSEN: usize = 2;
 pub const READ: &str = "limit: pread of each expert into one buffer";
 
-/// What is visited, and how many experts there is memory for.
+/// The visited experts, and the number of experts that fit in memory.
 struct Visits<'a> {
     path: &'a Path,
     names: &'a [CString],
@@ -26,8 +26,8 @@ struct Visits<'a> {
 }
 
 impl Visits<'_> {
-    /// Views of a mapping: the next layer's are announced, those that fall out of the budget are dropped. The most
-    /// memory in KiB that it took.
+    /// Views of a mapping: the next layer's experts get WILLNEED, those that leave the budget get DONTNEED.
+    /// Returns the peak of memory in KiB.
     fn by_views(&self) -> u64 {
         let f = zt::Zt::open(self.path);
         let (before, mut most) = (sys::status_kib("VmRSS"), 0);
@@ -51,14 +51,14 @@ impl Visits<'_> {
         most
     }
 
-    /// Batches past the page cache into memory of the engine's own, on a thread beside the one that visits.
+    /// Batches with direct reads into the engine's memory, on a second thread.
     fn by_batches(&self) -> u64 {
         let f = zt::Zt::open_with(self.path, zt::MODE_READ, 0);
         let (before, mut most) = (sys::status_kib("VmRSS"), 0);
         let mut memory = Anon::untouched(self.capacity * EXPERT, true);
         let memory = Shared::new(memory.slice_mut());
         let slot = |at: usize| unsafe { memory.range(at * EXPERT, EXPERT) };
-        // Which expert is in which slot, the longest there first.
+        // The expert in each slot, oldest first.
         let mut kept: VecDeque<(usize, usize)> = VecDeque::new();
         let mut free: Vec<usize> = (0..self.capacity - 1).collect();
         let mut load = |layer: &[usize], busy: &[usize]| -> Vec<(usize, usize)> {
@@ -99,7 +99,7 @@ impl Visits<'_> {
     }
 }
 
-/// A file of experts, in layers, and the order in which they are visited.
+/// A file of experts, in layers, and the order of visits.
 pub struct Model {
     pub path: PathBuf,
     pub names: Vec<CString>,
@@ -134,8 +134,8 @@ impl Drop for Model {
     }
 }
 
-/// Each expert that is visited, by pread into one buffer and the page cache for as many as it likes: what a budget costs
-/// is seen against it.
+/// Reads each visited expert by pread into one buffer, with an unlimited page cache. This is the baseline for
+/// the cost of a budget.
 pub fn pread_each(model: &Model, offsets: &[u64], buffer: &mut [u8]) {
     use std::os::unix::fs::FileExt;
     let f = sys::open_read(&model.path, false);

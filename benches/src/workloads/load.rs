@@ -36,7 +36,7 @@ fn touch_views(b: &Big, file: &Path, advice: u32) -> u64 {
     b.cnames.iter().map(|n| sys::touch(f.view(n))).sum()
 }
 
-/// What a file costs depends on the sizes of the blocks in which the page cache has it: each has a limit of its own.
+/// The cost depends on the sizes of the page cache's blocks for a file, so each file has its own limit.
 fn touch_all<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> u64 {
     files.into_iter().map(|file| sys::touch(&map(file, false))).sum()
 }
@@ -135,7 +135,7 @@ fn copy(cfg: &Cfg, b: &Big, dst: &mut Buf, notes: Vec<String>) -> Value {
     let buffer = dst.slice().len();
     let d = move || unsafe { out.range(0, buffer) };
     let len = b.len;
-    let src = Buf::new(len, false); // stands in for file pages in the memory-only limit
+    let src = Buf::new(len, false); // replaces file pages in the memory-only limit
     let huge = Buf::new(len + (16 << 20), true);
     let hout = Shared::new(unsafe {
         std::slice::from_raw_parts_mut(huge.slice().as_ptr() as *mut u8, huge.slice().len())
@@ -203,7 +203,7 @@ fn own(cfg: &Cfg, b: &Big, dst: &mut Buf, notes: Vec<String>) -> Value {
     let spare = b.len + (256 << 20);
     let mut cases =
         vec![timed(Role::Limit, FRESH, || borrow(spare, || secs(|| Anon::new(b.len, false)).0, || ()))];
-    // What is left where the kernel clears huge pages and nothing is done twice.
+    // The remaining cost: the kernel clears huge pages, and no work is done twice.
     let fresh = |threads| {
         let mut to = Anon::untouched(b.len, true);
         sys::read_parallel(&b.zt, to.slice_mut(), b.len, threads, 4 << 20, false);

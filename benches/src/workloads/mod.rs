@@ -1,4 +1,4 @@
-//! One file for each workload; docs/benchmarks.md says what it measures.
+//! One file for each workload; docs/benchmarks.md describes them.
 
 pub mod append;
 pub mod cache;

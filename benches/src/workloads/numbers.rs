@@ -1,4 +1,4 @@
-//! W18: numbers out of ggml's block types, and into them.
+//! W18: decodes ggml's block types, and encodes them.
 
 use crate::anon::Anon;
 use crate::data::{gauss_buf, Rng, Spec};
@@ -18,10 +18,10 @@ const MEMSET: &str = "limit: memset of the result, and reading the blocks";
 const F16_AND_REFERENCE: &str = "ggml_fp16_to_fp32_row and ggml's reference";
 const PREAD: &str = "limit: pread of the file, then first touch of the result, 2 threads";
 
-/// A block type: its number in GGUF, elements and bytes of a block, and where its f16 scales are.
+/// A block type: its number in GGUF, elements and bytes of a block, and the positions of its f16 scales.
 struct Kind(&'static str, u32, usize, usize, &'static [usize]);
 
-/// Those with a target in memory come first.
+/// Types with a target in memory come first.
 const KINDS: [Kind; 25] = [
     Kind("q4_0", 2, 32, 18, &[0]),
     Kind("q8_0", 8, 32, 34, &[0]),
@@ -51,7 +51,7 @@ const KINDS: [Kind; 25] = [
 ];
 const IN_MEMORY: usize = 7;
 
-/// Random blocks with scales of an ordinary size.
+/// Random blocks with scales of a normal size.
 fn blocks(kind: &Kind, elements: usize) -> Vec<u8> {
     let mut random = Rng(18);
     let mut bytes = vec![0u8; elements / kind.2 * kind.3];
@@ -70,7 +70,7 @@ fn blocks(kind: &Kind, elements: usize) -> Vec<u8> {
     bytes
 }
 
-/// A type's blocks in a file, which is mapped.
+/// A type's blocks in a mapped file.
 struct Made {
     kind: &'static Kind,
     blocks: Vec<u8>,
@@ -101,12 +101,12 @@ impl Made {
     }
 
     fn ggml(&self, out: &mut [u8]) -> bool {
-        // SAFETY: the memory begins a page.
+        // SAFETY: the memory starts at a page.
         let out = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<f32>(), self.count) };
         ggml::to_f32(self.kind.1, &self.blocks, out)
     }
 
-    /// What ggml makes of them, apart from a rounding: its compiler may have fused operations.
+    /// Compares with ggml, up to a rounding: its compiler may have fused operations.
     fn check(&self, out: &mut [u8]) {
         let floats = |b: &[u8]| -> Vec<f32> {
             b.chunks_exact(4).take(self.count).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
@@ -116,7 +116,7 @@ impl Made {
             self.read_as(zt::F32, out, threads);
             let own = floats(out);
             out.fill(0x5A);
-            assert!(self.ggml(out), "ggml does not read {}", self.kind.0);
+            assert!(self.ggml(out), "ggml does not support {}", self.kind.0);
             let reference = floats(out);
             let most = reference.iter().fold(0f32, |most, x| most.max(x.abs()));
             let near = |(a, b): (&f32, &f32)| (a - b).abs() <= most * 1e-6;
@@ -199,7 +199,7 @@ fn from_memory(cfg: &Cfg) -> Value {
     run_group(g, cfg.reps(11), 1)
 }
 
-/// zt.quant_group/1, beside as many elements of ggml.
+/// zt.quant_group/1, compared with as many elements of ggml.
 fn groups(cfg: &Cfg) -> Value {
     const Q4_0: &str = "ggml to_float of q4_0, as many";
     let n = cfg.mib << 12;
@@ -282,12 +282,12 @@ fn quantize(cfg: &Cfg) -> Value {
     run_group(g, cfg.reps(11), 1)
 }
 
-/// A real model, if it was fetched.
+/// A real model, if it was downloaded.
 fn model(cfg: &Cfg) -> Value {
     let usual = || Path::new(env!("ZT_LIB_DIR")).join("../llama/gemma-3-270m-q4_k_m.gguf");
     let path = std::env::var_os("ZT_MODEL").map_or_else(usual, PathBuf::from);
     if !path.exists() {
-        not_measured(format!("there is no {} (examples/gguf/fetch_gemma.sh)", path.display()));
+        not_measured(format!("{} is missing (examples/gguf/fetch_gemma.sh)", path.display()));
     }
     let size = std::fs::metadata(&path).unwrap().len() as usize;
     let file = zt::Zt::open(&path);

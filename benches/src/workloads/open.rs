@@ -1,4 +1,4 @@
-//! W1: open a file of many tiny objects, find every name, list, close; and what the open file holds in memory.
+//! W1: open a file of many tiny objects, find every name, list, close; and memory of the open file.
 
 use crate::data::{gauss_buf, shuffled, small_specs, total};
 use crate::harness::{case, Case, Group, Metric, Role, Sample, Unit};
@@ -10,7 +10,7 @@ use std::ffi::{c_char, CString};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
-/// What the process of a reader that this build does not have exits with.
+/// The exit status of a child for a reader that this build does not have.
 const NOT_BUILT: i32 = 3;
 
 struct Files {
@@ -42,7 +42,7 @@ fn generate(f: &Files, n: usize) {
     }
 }
 
-/// Repeats a short measurement so that each sample covers a few milliseconds.
+/// Repeats a short measurement so that each sample takes a few milliseconds.
 pub fn mean(k: usize, mut f: impl FnMut() -> Sample) -> Sample {
     let mut acc = f();
     for _ in 1..k {
@@ -53,7 +53,7 @@ pub fn mean(k: usize, mut f: impl FnMut() -> Sample) -> Sample {
     acc.iter().map(|a| a.map(|a| a / k as f64)).collect()
 }
 
-/// Open, find, list and close, each through calls of the C interface.
+/// Open, find, list and close, each with calls of the C interface.
 pub fn libztensor(path: &Path, names: &[CString], mode: i32) -> Sample {
     let mut t = Lap::start();
     let f = zt::Zt::open_with(path, mode, 0);
@@ -67,7 +67,7 @@ pub fn libztensor(path: &Path, names: &[CString], mode: i32) -> Sample {
     vec![open, find, listed, t.lap()]
 }
 
-/// Find and list by other calls: names with their lengths, and a call for each number.
+/// Find and list with other calls: names with their lengths, and a call for each number.
 fn other_calls(path: &Path, names: &[CString]) -> Sample {
     let f = zt::Zt::open(path);
     let mut t = Lap::start();
@@ -124,7 +124,8 @@ fn run_n(cfg: &Cfg, n: usize) -> Value {
     let shuf_c: Vec<CString> = shuf.iter().map(|s| CString::new(*s).unwrap()).collect();
     let (shuf, shuf_c) = (&shuf[..], &shuf_c[..]);
     let k = (20_000 / n).clamp(1, 20);
-    let slow = (2_000_000 / n).clamp(200, n); // ggml scans all names for each: bound the steps taken
+    // ggml scans all names for each lookup, so their number is limited
+    let slow = (2_000_000 / n).clamp(200, n);
     let cases: Vec<Case> = vec![
         case(Role::Limit, LIMIT, || mean(k, || limits::walk(&f.zt))),
         case(Role::Idea, PROTO, || mean(k, || limits::index(&f.zt, shuf))),
@@ -178,7 +179,7 @@ fn run_n(cfg: &Cfg, n: usize) -> Value {
     v
 }
 
-/// What a process holds after opening, each reader in a fresh process.
+/// The memory of a process after opening; each reader in a new process.
 fn memory(cfg: &Cfg, n: usize) -> Value {
     memory_head();
     let mut out = Vec::new();
@@ -209,7 +210,7 @@ pub fn memory_head() {
     );
 }
 
-/// What a process of its own holds after opening, printed as a row.
+/// The memory of a child process after opening, printed as a row.
 pub fn probe(cfg: &Cfg, reader: &str, n: usize) -> Value {
     let exe = std::env::current_exe().unwrap();
     let args = ["--mem-probe", reader, cfg.dir.to_str().unwrap(), &n.to_string()];
@@ -232,11 +233,12 @@ pub fn probe(cfg: &Cfg, reader: &str, n: usize) -> Value {
     json!({"reader": reader, "after_open": v})
 }
 
-/// Runs in the child: opens once, reports what grew, and keeps the handle.
+/// Runs in the child: opens once, reports the growth, and keeps the handle.
 pub fn mem_probe(reader: &str, dir: &Path, n: usize) {
     let f = files(dir, n);
     let anon = || sys::status_kib("RssAnon") as i64;
-    // The peak of anonymous memory, seen by a thread that polls: file pages that the mapping touches do not count.
+    // The peak of anonymous memory, from a thread that polls. File pages that the mapping touches do not
+    // count.
     let stop = std::sync::atomic::AtomicBool::new(false);
     let before = (anon(), sys::malloc_kib());
     let (after, peak) = std::thread::scope(|s| {

@@ -1,4 +1,4 @@
-//! W1 again for manifests that say more of each object: digests, attributes, several components.
+//! W1 for manifests with more data for each object: digests, attributes, several components.
 
 use crate::harness::{case, Group, Metric, Role, Sample, Unit};
 use crate::outcome::group;

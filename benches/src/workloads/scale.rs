@@ -1,4 +1,5 @@
-//! W11: cost per object from 10 to 10^6 objects, and of opening and a small read from 1 MiB to 32 GiB; drawn as SVG.
+//! W11: cost per object for 10 to 10^6 objects, and cost of opening and of a small read for 1 MiB to 32 GiB;
+//! drawn as SVG.
 
 use crate::data::{gauss_buf, shuffled, small_specs, total};
 use crate::harness::{median, secs};
@@ -93,7 +94,7 @@ fn text(m: &mut Vec<u8>, s: &str) {
     m.extend(s.as_bytes());
 }
 
-/// One u8 tensor of `len` bytes, none of them on the disk.
+/// One sparse u8 tensor of `len` bytes.
 fn bytes(path: &Path, len: u64) -> (f64, f64) {
     let mut m = vec![0xa2];
     for s in ["version", "1.2.0", "objects"] {
@@ -133,12 +134,12 @@ fn bytes(path: &Path, len: u64) -> (f64, f64) {
     let mut one =
         || zt::ok(unsafe { zt::zt_component_read_range(c, len / 2, buf.as_mut_ptr().cast(), 4096) });
     let read = best_of(5, || us(secs(|| (0..passes).for_each(|_| one())).0));
-    assert!(buf.iter().all(|b| *b == 0), "a hole is zeros");
+    assert!(buf.iter().all(|b| *b == 0), "a hole did not read as zeros");
     let _ = std::fs::remove_file(path);
     (open, read)
 }
 
-/// Lines over logarithmic axes.
+/// Lines with logarithmic axes.
 fn panel(index: usize, title: &str, lines: &[(&str, &Line)]) -> String {
     let (x0, y0, w, h) = (60.0 + 400.0 * index as f64, 270.0, 310.0, 220.0);
     let points = || lines.iter().flat_map(|l| l.1.iter());

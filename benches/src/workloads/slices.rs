@@ -1,4 +1,4 @@
-//! W9a: the load plan on real shapes: the slices of one rank of a tensor-parallel engine.
+//! W9a: the slices of one rank of a tensor-parallel engine, with real shapes.
 
 use crate::big::Big;
 use crate::data::Spec;
@@ -20,14 +20,14 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// To its place in `dst`.
+    /// Its position in `dst`.
     pub fn request(&self, component: *const zt::Component, dst: Shared) -> zt::Request {
         let r = zt::request(component, unsafe { dst.range(self.at, self.len) });
         zt::Request { length: 0, start: self.start.as_ptr(), count: self.count.as_ptr(), ..r }
     }
 }
 
-/// Column-parallel matrices are cut by rows, row-parallel ones (o_proj, down_proj) by columns, as engines do.
+/// Like engines, cuts column-parallel matrices by rows, and row-parallel ones (o_proj, down_proj) by columns.
 pub fn plan(specs: &[Spec], rank: u64, ranks: u64) -> (Vec<Slice>, usize) {
     let (mut v, mut at) = (Vec::new(), 0);
     for (tensor, s) in specs.iter().enumerate().filter(|(_, s)| s.shape.len() == 2) {
@@ -43,7 +43,7 @@ pub fn plan(specs: &[Spec], rank: u64, ranks: u64) -> (Vec<Slice>, usize) {
     (v, at)
 }
 
-/// What a slice is, by copying rows out of the whole tensor.
+/// The bytes of a slice, from copying rows of the complete tensor.
 fn cut(s: &Slice, spec: &Spec, whole: &[u8], dst: &mut [u8]) {
     let (row, take) = (spec.shape[1] as usize * 2, s.count[1] as usize * 2);
     for (i, d) in dst[s.at..s.at + s.len].chunks_exact_mut(take).enumerate() {
@@ -57,7 +57,7 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
     let data = b.data();
     crate::balloon::make_free(b.len); // page cache of the file
     zt::write(&b.zt, &b.specs, &b.cnames, &data.slice()[..b.len], zt::BF16, &zt::writer_options());
-    sys::evict(&b.zt); // its pages come from a read then, as those of a file that was downloaded once
+    sys::evict(&b.zt); // its pages then come from a read, like those of a downloaded file
     let (mut dst, mut whole) = (Buf::new(b.len + (16 << 20), true), Buf::new(b.len + (16 << 20), true));
     let (dst, whole) = (Shared::new(dst.slice_mut()), Shared::new(whole.slice_mut()));
     let slices = |id, cold| group(id, || parallel(cfg, &b, data.slice(), dst, whole, id, cold));
@@ -88,7 +88,7 @@ fn parallel(cfg: &Cfg, b: &Big, data: &[u8], dst: Shared, whole: Shared, id: &st
     for (p, ranks) in plans.iter().zip([2, 8]) {
         unsafe { dst.range(0, p.1) }.fill(0);
         if let Err(why) = attempt(ready) {
-            notes.push(format!("the next line is of a file in another state: {why}"));
+            notes.push(format!("the file is in another state for the next line: {why}"));
         }
         let stats = libztensor(p);
         let read = stats.stored_bytes as f64 / p.1 as f64;
@@ -98,7 +98,7 @@ fn parallel(cfg: &Cfg, b: &Big, data: &[u8], dst: Shared, whole: Shared, id: &st
             let t = &b.specs[s.tensor];
             cut(s, t, &data[t.at..t.at + t.len], &mut want);
         }
-        assert!(unsafe { dst.range(0, p.1) } == &want[..], "{id}: libztensor read other slices");
+        assert!(unsafe { dst.range(0, p.1) } == &want[..], "{id}: libztensor read wrong slices");
     }
     let whole_and_cut = |p: &(Vec<Slice>, usize)| {
         let f = zt::Zt::open(&b.zt);
@@ -109,7 +109,7 @@ fn parallel(cfg: &Cfg, b: &Big, data: &[u8], dst: Shared, whole: Shared, id: &st
         }
     };
     let views = |p: &(Vec<Slice>, usize)| {
-        let m = crate::peers::safetensors::map(&b.zt); // what a reader that only maps has to do
+        let m = crate::peers::safetensors::map(&b.zt); // the work of a reader that can only map
         let f = zt::Zt::open(&b.zt);
         for s in &p.0 {
             let at = zt::info(f.object(&b.cnames[s.tensor])).offset as usize;

@@ -23,7 +23,7 @@ fn plain(out: &Path, data: &[u8], chunk: usize) {
     }
 }
 
-/// Gathers `batch` tensors per writev, as separate caller buffers would be.
+/// Collects `batch` tensors for a writev, as separate buffers of a caller.
 fn gather(out: &Path, specs: &[Spec], data: &[u8], batch: usize) {
     let mut f = sys::create(out, false);
     for group in specs.chunks(batch) {
@@ -33,8 +33,8 @@ fn gather(out: &Path, specs: &[Spec], data: &[u8], batch: usize) {
     }
 }
 
-/// Copies into one buffer and flushes it when full; 64-byte padding, and a
-/// manifest appended to a flat byte vector as each tensor goes by.
+/// Copies into one buffer and flushes it when full, with 64-byte padding. Appends a manifest entry to a byte
+/// vector for each tensor.
 fn coalesce(out: &Path, specs: &[Spec], data: &[u8], buffer: usize, digest: bool) {
     let mut f = sys::create(out, false);
     let mut buf = Vec::with_capacity(buffer + 64);
@@ -60,7 +60,7 @@ fn coalesce(out: &Path, specs: &[Spec], data: &[u8], buffer: usize, digest: bool
     f.write_all(&manifest).unwrap();
 }
 
-/// One object of a `.zt` manifest, encoded straight into the output bytes.
+/// One object of a `.zt` manifest, encoded directly into the output.
 fn entry(m: &mut Vec<u8>, s: &Spec, at: u64) {
     m.extend([0x78, s.name.len() as u8]);
     m.extend(s.name.as_bytes());
@@ -202,7 +202,7 @@ fn load(cfg: &Cfg, s: &[Spec], data: &[u8]) -> Value {
     };
     d().fill(0);
     batch(2, 1);
-    assert!(d() == data, "W5: libztensor loaded other bytes");
+    assert!(d() == data, "W5: libztensor loaded wrong bytes");
     let cases = vec![
         timed(Role::Limit, LIMIT, move || {
             secs(|| sys::read_parallel(libztensor, d(), data.len(), 1, 4 << 20, false)).0

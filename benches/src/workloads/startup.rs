@@ -1,4 +1,4 @@
-//! W10: start-up: load the library, open a file of 300 tensors, take the first pointer, close.
+//! W10: start-up: load the library, open a file of 300 tensors, get the first pointer, close.
 
 use crate::data::{gauss_buf, small_specs, total};
 use crate::harness::{run_group, secs, timed, Case, Group, Metric, Role, Unit};
@@ -17,7 +17,7 @@ fn symbol<T: Copy>(lib: *mut c_void, name: &std::ffi::CStr) -> T {
     unsafe { std::mem::transmute_copy(&p) }
 }
 
-/// A copy of the library for each call: one that is loaded already would only be counted.
+/// Copies the library for each call, because loading a library again only increments a counter.
 fn load_and_open(lib: &Path, file: &CString, first: &CString) -> f64 {
     type Open = unsafe extern "C" fn(*const c_char, *const c_void, *mut *mut zt::File) -> i32;
     type Find = unsafe extern "C" fn(*const zt::File, *const c_char) -> *const zt::Object;

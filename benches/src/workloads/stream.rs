@@ -1,4 +1,5 @@
-//! W15: loads: used while they are read, of one file and of 8 shards; one rank's slices of these; a slow consumer.
+//! W15: loads that are used while they are read, of one file and of 8 shards; the slices of one rank; a slow
+//! consumer.
 
 use crate::anon::PAGE;
 use crate::big::Big;
@@ -17,11 +18,11 @@ const SLOT: usize = 64 << 20;
 const SLOTS: usize = 4;
 const MIB: f64 = (1 << 20) as f64;
 
-/// What all groups use.
+/// Common state of all groups.
 struct Setting<'a> {
     cfg: &'a Cfg,
     b: &'a Big,
-    /// Memory for the model, and what a consumer copies it to.
+    /// Memory for the model, and memory for a consumer's copies.
     dst: Shared,
     device: Shared,
     ring: Shared,
@@ -63,7 +64,7 @@ impl Setting<'_> {
         unsafe { self.dst.range(0, self.b.len) }
     }
 
-    /// A consumer that copies: where a device's memory would be.
+    /// A consumer that copies, as to a device's memory.
     fn copy(&self, tag: u64, offset: u64, bytes: &[u8]) {
         let at = self.b.specs[tag as usize].at + offset as usize;
         unsafe { self.device.range(at, bytes.len()) }.copy_from_slice(bytes);
@@ -77,7 +78,7 @@ impl Setting<'_> {
         assert_eq!(stats.bytes, self.b.len as u64);
     }
 
-    /// Through a ring, copied out of it.
+    /// Through a ring, copied from it.
     fn through_ring(&self, file: &Path, pinned: bool) {
         let f = Zt::open_model(file);
         let ring = unsafe { self.ring.range(0, SLOTS * SLOT) };
@@ -87,7 +88,7 @@ impl Setting<'_> {
         assert_eq!(stats.bytes, self.b.len as u64);
     }
 
-    /// What the peer is asked for, and which tensor each range is. Headers are read outside its time.
+    /// The requests for the peer, and the tensor of each range. Headers are read before the timed section.
     fn plan(&self, files: &[PathBuf]) -> (runai::Plan, Vec<Vec<usize>>) {
         let of = |path: &PathBuf| {
             let f = Zt::open(path);
@@ -137,22 +138,22 @@ impl Setting<'_> {
     }
 }
 
-/// Each way brings the right bytes.
+/// Checks that each way loads the right bytes.
 fn check(s: &Setting<'_>, data: &[u8]) {
     let want = &data[..s.b.len];
     let device = || unsafe { s.device.range(0, s.b.len) };
     for file in [&s.b.zt, &s.b.index] {
         s.model().fill(0);
         s.buffer(file, 0, |_, _, _| ());
-        assert!(s.model() == want, "a load into one buffer brought other bytes");
+        assert!(s.model() == want, "a load into one buffer loaded wrong bytes");
         device().fill(0);
         s.through_ring(file, true);
-        assert!(device() == want, "a load through a ring brought other bytes");
+        assert!(device() == want, "a load through a ring loaded wrong bytes");
     }
     if let Ok(library) = &s.runai {
         s.model().fill(0);
         library.load(&s.plan(&s.b.shards).0, 2, |_, _| ());
-        assert!(s.model() == want, "Run:ai's streamer brought other bytes");
+        assert!(s.model() == want, "Run:ai's streamer loaded wrong bytes");
     }
 }
 
@@ -205,7 +206,7 @@ fn shards(s: &Setting<'_>, id: &str, cold: bool) -> Value {
         ready();
         secs(f).0
     };
-    // One file behind the other, and what is no tensor as well: a little more than the model.
+    // One file after the other, including bytes that are not tensors: slightly more than the model.
     let read = |threads, direct| {
         let mut at = 0;
         for f in files {
@@ -252,7 +253,7 @@ fn rank(s: &Setting<'_>) -> Value {
     let stats = load();
     assert_eq!(stats.bytes, need as u64);
     let whole = stats.stored_bytes as f64 / need as f64;
-    // As many bytes of each shard.
+    // An equal number of bytes of each shard.
     let each = (need / s.b.shards.len()).next_multiple_of(PAGE);
     let contiguous = || {
         for (n, f) in s.b.shards.iter().enumerate() {
@@ -278,7 +279,7 @@ fn rank(s: &Setting<'_>) -> Value {
     run_group(g, s.cfg.reps(5), 0)
 }
 
-/// From the call that starts a load to the first bytes, of a file that is open and in the page cache.
+/// The time from the start of a load to its first bytes, for an open file in the page cache.
 fn first_event(s: &Setting<'_>) {
     if let Err(why) = crate::outcome::attempt(|| sys::warm_whole(&s.b.zt)) {
         return println!("\n## W15/first: not measured: {why}");
@@ -300,7 +301,7 @@ fn first_event(s: &Setting<'_>) {
     targets::judge("W15 first bytes after the start of a load", crate::harness::median(&times), " ms", 2.0);
 }
 
-/// A consumer of 10 MB a second: the load must wait, and not in memory.
+/// A consumer of 10 MB/s: the load must wait, and must not buffer everything in memory.
 fn slow_consumer(s: &Setting<'_>) {
     const SLOT: usize = 4 << 20;
     const RATE: f64 = 10e6;
@@ -312,7 +313,7 @@ fn slow_consumer(s: &Setting<'_>) {
     let load = Load::start(&requests, &options);
     let (started, mut taken, mut peak) = (Instant::now(), 0, 0);
     while taken < most {
-        let event = load.next().expect("more than that");
+        let event = load.next().expect("the load ended early");
         taken += event.size;
         let due = Duration::from_secs_f64(taken as f64 / RATE);
         std::thread::sleep(due.saturating_sub(started.elapsed()));
@@ -320,7 +321,7 @@ fn slow_consumer(s: &Setting<'_>) {
         load.release(&event);
     }
     drop(load);
-    println!("\n## W15/slow: memory while a consumer takes 10 MB a second");
+    println!("\n## W15/slow: memory with a consumer of 10 MB/s");
     let ring = (SLOTS * SLOT) as f64 / MIB;
     targets::judge("W15 memory of a load with a ring of 16 MiB", peak as f64 / 1024.0, " MiB", ring + 16.0);
 }

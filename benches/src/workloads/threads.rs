@@ -1,4 +1,4 @@
-//! W13: other numbers of threads than two.
+//! W13: numbers of threads other than two.
 
 use crate::balloon::borrow;
 use crate::big::Big;
@@ -9,7 +9,7 @@ use crate::workloads::compress::{compress, decompress, options};
 use crate::{zt, Cfg};
 use serde_json::Value;
 
-/// Fewer than processors, as many, and more, up to the 16 that the library takes of itself.
+/// Fewer than the processors, as many, and more, up to 16, the library's own maximum.
 fn counts() -> Vec<usize> {
     let all = std::thread::available_parallelism().map_or(1, |n| n.get()).min(16);
     let mut counts: Vec<usize> = [1, 2, 4, 8, 16].into_iter().filter(|n| *n <= all.max(4)).collect();
@@ -36,7 +36,7 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
         assert_eq!(f.batch(&f.whole(&b.specs, &b.cnames, out), &o).bytes, b.len as u64);
     };
     load(2, zt::DIRECT_AUTO, 1);
-    assert!(d()[..b.len] == *data, "W13: libztensor loaded other bytes");
+    assert!(d()[..b.len] == *data, "W13: libztensor loaded wrong bytes");
     let mut groups = Vec::new();
     for n in counts() {
         sys::warm(&b.zt);
@@ -81,10 +81,10 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
     groups
 }
 
-/// A few layers through zstd, there and back, in memory.
+/// Compresses and decompresses a few layers with zstd, in memory.
 fn compressed(cfg: &Cfg, b: &Big, data: &[u8], dst: &mut [u8], n: usize) -> [Value; 2] {
     const LIMIT: &str = "limit: libzstd, 1 MiB frames";
-    let specs = &b.specs[..b.specs.len().min(38)]; // four layers of nine tensors, and what stands before them
+    let specs = &b.specs[..b.specs.len().min(38)]; // four layers of nine tensors, and the tensors before them
     let len = specs.iter().map(|s| s.at + s.len).max().unwrap_or(0);
     let (data, names) = (&data[..len], &b.cnames[..specs.len()]);
     let out = Shared::new(dst);
@@ -98,7 +98,7 @@ fn compressed(cfg: &Cfg, b: &Big, data: &[u8], dst: &mut [u8], n: usize) -> [Val
     };
     d().fill(0);
     load();
-    assert!(d() == data, "W13: libztensor decoded other bytes");
+    assert!(d() == data, "W13: libztensor decoded wrong bytes");
     let write = || zt::write_sink(specs, names, data, zt::BF16, &options(n as u32), false).0;
     let packing = vec![
         timed(Role::Limit, LIMIT, || secs(|| compress(data, n, false)).0),

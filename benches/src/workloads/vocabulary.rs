@@ -1,4 +1,5 @@
-//! W1 for a GGUF file with the vocabulary of a large tokenizer: strings, merges, scores and types, and few tensors.
+//! W1 for a GGUF file with the vocabulary of a large tokenizer: strings, merges, scores and types, and few
+//! tensors.
 
 use super::open::{memory_head, probe, vocabulary_path};
 use crate::data::{gauss_buf, small_specs, total, Rng};
@@ -28,7 +29,7 @@ extern "C" {
     fn zt_write_copy_attributes(writer: *mut zt::Writer, file: *const zt::File) -> i32;
 }
 
-/// Pieces of words, as long as those of tokenizers are: 1 to 16 bytes, 6 on average.
+/// Parts of words with typical lengths: 1 to 16 bytes, 6 on average.
 fn token(r: &mut Rng) -> String {
     let length = 1 + r.below(4) + r.below(5) + r.below(3) * r.below(4);
     let letter = |r: &mut Rng| char::from(b"etaoinshrdlucmfwypvbgkqjxz"[r.below(26).min(r.below(26))]);
@@ -60,7 +61,7 @@ fn generate(gguf: &Path, zt_file: &Path) -> usize {
     size
 }
 
-/// Memory of the caller's for what is read, which is there from round to round.
+/// The caller's memory for results, reused in each round.
 struct Places {
     texts: Vec<*const c_char>,
     sizes: Vec<usize>,
@@ -74,7 +75,7 @@ impl Places {
     }
 }
 
-/// Opens, asks for every string, score and type, and closes.
+/// Opens, reads every string, score and type, and closes.
 fn libztensor(file: &Path, places: &mut Places) -> Sample {
     let Places { texts, sizes, numbers } = places;
     let mut t = Lap::start();

@@ -20,7 +20,7 @@ const LIMIT: &str = "limit: write() in 4 MiB chunks";
 
 pub fn run(cfg: &Cfg) -> Vec<Value> {
     let b = Big::new(cfg);
-    b.remove(); // W2 and W3 are done with them
+    b.remove(); // W2 and W3 no longer need them
     let _limits = balloon::DirtyLimits::raise();
     let data = b.data();
     let data = &data.slice()[..b.len];
@@ -30,7 +30,7 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
     ]
 }
 
-/// Times `write`, then the fsync that makes it durable; removes the file.
+/// Times `write` and the fsync that makes the file durable; then removes the file.
 pub(super) fn one(spare: usize, out: &Path, syncs_itself: bool, write: &dyn Fn(&Path)) -> Sample {
     let _ = std::fs::remove_file(out);
     let timed = || {
@@ -48,7 +48,7 @@ pub(super) fn plain(out: &Path, data: &[u8], chunk: usize) {
     }
 }
 
-/// Starts writing back each 32 MiB as soon as it is in the page cache.
+/// Starts to write back each 32 MiB as soon as it is in the page cache.
 fn early(out: &Path, data: &[u8]) {
     const WINDOW: usize = 32 << 20;
     let mut f = sys::create(out, false);
@@ -74,7 +74,7 @@ fn parallel(out: &Path, data: &[u8], threads: usize, direct: bool) {
     }
 }
 
-/// Digests each block while it is in cache, right before writing it.
+/// Computes the digest of each block while it is in the cache, directly before writing it.
 fn fused(out: &Path, data: &[u8], block: usize) {
     let mut f = sys::create(out, false);
     let mut crc = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
@@ -85,8 +85,8 @@ fn fused(out: &Path, data: &[u8], block: usize) {
     std::hint::black_box(crc.finalize());
 }
 
-/// Offsets of raw blobs are known beforehand, so each of two threads takes the
-/// next tensor, and digests and writes it in blocks at its own place.
+/// Offsets of raw blobs are known in advance. Each of two threads takes the next tensor, and digests and
+/// writes it in blocks at its offset.
 fn sha_parallel(out: &Path, b: &Big, data: &[u8]) {
     let f = sys::create(out, false);
     blocks(b.specs.len(), 1, 2, |i, _| {
@@ -101,7 +101,7 @@ fn sha_parallel(out: &Path, b: &Big, data: &[u8]) {
 }
 
 type Writing<'a> = Box<dyn Fn(&Path) + 'a>;
-/// Role, name, whether it fsyncs by itself, and the writing.
+/// Role, name, whether it calls fsync itself, and the function that writes.
 type WriteCase<'a> = (Role, &'static str, bool, Writing<'a>);
 
 fn buffered<'a>(b: &'a Big, d: &'a [u8]) -> Vec<WriteCase<'a>> {
@@ -155,7 +155,7 @@ fn buffered<'a>(b: &'a Big, d: &'a [u8]) -> Vec<WriteCase<'a>> {
     list
 }
 
-/// Other ways to the disk. Apart, since they disturb the buffered ones.
+/// Other ways to write to the disk. They run separately, because they disturb the buffered ones.
 fn other(d: &[u8]) -> Vec<WriteCase<'_>> {
     vec![
         (Role::Limit, LIMIT, false, Box::new(move |p| plain(p, d, 4 << 20))),

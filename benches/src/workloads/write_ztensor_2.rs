@@ -1,4 +1,4 @@
-//! W17, writing: zTensor 2 with an xxh3 of each part: the big model, and 51,000 tensors of 4 KiB.
+//! W17, writing: zTensor 2 with an xxh3 for each part: the big model, and 51,000 tensors of 4 KiB.
 
 use super::write::{one, plain};
 use crate::balloon;
@@ -44,12 +44,12 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
     vec![group("W17/write", big), group("W17/write small", small)]
 }
 
-/// What is written.
+/// The data to write.
 struct Written<'a> {
     specs: &'a [Spec],
     names: &'a [CString],
     data: &'a [u8],
-    /// As the C interface and as the peer call it.
+    /// In the form of the C interface and of the peer.
     types: (i32, DType),
 }
 

@@ -1,5 +1,5 @@
-//! W17: zTensor 2, whose parts have an xxh3 each: open, load from the page cache and from the disk. Files are those of the
-//! released library.
+//! W17: zTensor 2 with an xxh3 for each part: open, load from the page cache and from the disk. The released
+//! library writes the files.
 
 use crate::balloon::borrow;
 use crate::data::{gauss_buf, llama_specs, shuffled, small_specs, total, Spec};
@@ -73,7 +73,7 @@ fn loads(cfg: &Cfg) -> Vec<Value> {
         let data = gauss_buf(len, 5);
         zt2::write(&path, &specs, &data.slice()[..len], DType::BF16, 65536);
         batch(&path, &specs, &names, Shared::new(dst.slice_mut()), 1, zt::DIRECT_NEVER);
-        assert!(dst.slice()[..len] == data.slice()[..len], "what was loaded is what was written");
+        assert!(dst.slice()[..len] == data.slice()[..len], "the loaded bytes differ from the written ones");
     }
     let out = Shared::new(dst.slice_mut());
     let (path, specs, names) = (&path, &specs[..], &names[..]);

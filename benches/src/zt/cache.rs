@@ -80,7 +80,7 @@ impl Cache {
         Cache(cache)
     }
 
-    /// Reads it on this thread if it is not there.
+    /// Reads it on this thread if it is not cached.
     pub fn get(&self, slice: &Request) -> Pinned {
         let mut pinned = Pinned { struct_size: std::mem::size_of::<Pinned>(), data: null(), size: 0, pin: 0 };
         ok(unsafe { zt_cache_get(self.0, slice, -1, &mut pinned) });

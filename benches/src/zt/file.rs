@@ -1,4 +1,4 @@
-//! Open files, and what every call needs.
+//! Open files, and helpers of every call.
 
 use crate::data::Spec;
 use crate::sys::Shared;
@@ -171,7 +171,7 @@ extern "C" {
     ) -> i32;
 }
 
-/// Stops the benchmark with the library's own message.
+/// Ends the benchmark with the library's message.
 pub fn ok(status: i32) {
     if status != 0 {
         panic!(
@@ -220,7 +220,7 @@ impl Zt {
         Zt(f)
     }
 
-    /// The bytes have to outlive the result.
+    /// The bytes must outlive the result.
     pub fn memory(bytes: &[u8]) -> Zt {
         let mut f = null_mut();
         ok(unsafe { zt_open_memory(bytes.as_ptr().cast(), bytes.len(), null(), &mut f) });
@@ -252,7 +252,7 @@ impl Zt {
         unsafe { zt_object_find(self.0, name.as_ptr()) }
     }
 
-    /// Where the tensor's bytes are in the file, if it is there.
+    /// The position of the tensor's bytes in the file, if it exists.
     pub fn offset(&self, name: &CStr) -> Option<usize> {
         let o = unsafe { zt_object_find(self.0, name.as_ptr()) };
         (!o.is_null()).then(|| info(o).offset as usize)
@@ -272,7 +272,7 @@ impl Zt {
         s
     }
 
-    /// A request for each whole tensor, to a slot of a ring; its tag is the tensor's number.
+    /// A request for each complete tensor, into a slot of a ring; its tag is the tensor's index.
     pub fn streamed(&self, names: &[CString]) -> Vec<Request> {
         let one = |(at, n): (usize, &CString)| {
             let to_ring = request(self.component(n), &mut []);
@@ -281,7 +281,7 @@ impl Zt {
         names.iter().enumerate().map(one).collect()
     }
 
-    /// A request for each whole tensor, to its place in `out`; its tag is the tensor's number.
+    /// A request for each complete tensor, to its position in `out`; its tag is the tensor's index.
     pub fn whole(&self, specs: &[Spec], names: &[CString], out: Shared) -> Vec<Request> {
         let one = |(at, (s, n)): (usize, (&Spec, &CString))| {
             let to_place = request(self.component(n), unsafe { out.range(s.at, s.len) });

@@ -1,4 +1,4 @@
-//! Loads: what is read is used while the rest is.
+//! Loads: the caller uses what was read while the rest is read.
 
 use super::file::{ok, ReadStats, Request};
 use std::ffi::{c_char, c_void};
@@ -51,7 +51,7 @@ extern "C" {
     fn zt_load_finish(load: *mut LoadHandle, stats: *mut ReadStats) -> i32;
 }
 
-/// A load that goes on; it is ended when dropped.
+/// A running load, freed when dropped.
 pub struct Load(*mut LoadHandle);
 
 impl LoadOptions {
@@ -60,12 +60,12 @@ impl LoadOptions {
         LoadOptions { size: std::mem::size_of::<LoadOptions>(), threads, ..o }
     }
 
-    /// Slots of the library's own.
+    /// Slots in the library's memory.
     pub fn with_slots(threads: u32, slot_size: usize, slot_count: usize) -> LoadOptions {
         LoadOptions { slot_size, slot_count, ..LoadOptions::new(threads) }
     }
 
-    /// Slots of that size in `memory`, which may be said to be contiguous.
+    /// Slots of that size in `memory`, which may be declared contiguous.
     pub fn with_ring(threads: u32, memory: &mut [u8], slot_size: usize, pinned: bool) -> LoadOptions {
         let (ring, slot_count) = (memory.as_mut_ptr().cast(), memory.len() / slot_size);
         LoadOptions { ring, slot_size, slot_count, pinned: pinned.into(), ..LoadOptions::new(threads) }
@@ -79,7 +79,7 @@ impl Load {
         Load(load)
     }
 
-    /// The next bytes; none at the end. A failure stops the benchmark.
+    /// The next bytes; None at the end. An error ends the benchmark.
     pub fn next(&self) -> Option<LoadEvent> {
         let mut event: LoadEvent = unsafe { std::mem::zeroed() };
         event.struct_size = std::mem::size_of::<LoadEvent>();
@@ -93,7 +93,7 @@ impl Load {
         unsafe { zt_load_release(self.0, event) };
     }
 
-    /// To its end, each event given to `consume` and released.
+    /// Takes all events, calls `consume` for each and releases it.
     pub fn run(self, mut consume: impl FnMut(u64, u64, &[u8])) -> ReadStats {
         while let Some(event) = self.next() {
             consume(event.tag, event.offset, event.bytes());

@@ -1,4 +1,4 @@
-//! Writing, as a C program does it.
+//! Writing, like a C program.
 
 use super::file::{cpath, ok, Object, Writer, F16, NO_DIGEST, SPEC_2, U8};
 use crate::data::Spec;
@@ -132,7 +132,7 @@ struct Taken {
     kept: Option<Vec<u8>>,
 }
 
-/// Writes to memory, or (`keep` false) to nothing: the size and the bytes.
+/// Writes to memory or, if `keep` is false, discards the bytes. Returns the size and the bytes.
 pub fn write_sink(
     specs: &[Spec],
     names: &[CString],
@@ -166,7 +166,7 @@ extern "C" {
     fn zt_write_copy(w: *mut Writer, object: *const Object, o: *const CopyOptions) -> i32;
 }
 
-/// Copies an object, quantized to a type, on one thread. Nothing keeps what is written; its size.
+/// Copies an object, quantized to a type, on one thread, and discards the bytes. Returns the size.
 pub fn quantize(object: *const Object, type_: i32) -> u64 {
     let mut t = Taken { bytes: 0, kept: None };
     let context = std::ptr::from_mut(&mut t).cast();
@@ -225,7 +225,7 @@ extern "C" {
     ) -> i32;
 }
 
-/// A file of zTensor 2 in memory with the codes of "t", u8 of 4 or 8 bits, in groups of 128 along an axis, with
+/// A file of zTensor 2 in memory. "t" has codes of 4 or 8 bits in u8, in groups of 128 along an axis, with
 /// scales of f16.
 pub fn write_groups(shape: [u64; 2], bits: u64, axis: u64, codes: &[u8], scales: &[u16]) -> Vec<u8> {
     let mut t = Taken { bytes: 0, kept: Some(Vec::new()) };

@@ -1,4 +1,4 @@
-# Lists what a .zt file holds: julia list.jl FILE
+# Lists the objects of a .zt file: julia list.jl FILE
 using ZTensor
 
 ZTensor.open(ARGS[1]) do file

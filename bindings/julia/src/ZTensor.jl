@@ -1,8 +1,9 @@
 """
 zTensor `.zt` files, and the other containers that libztensor reads (safetensors, GGUF, ...), through the C library libztensor.
 
-Dimensions are reversed: a file is row-major, Julia is column-major. Numbers that a file holds (indices, coordinates, offsets) are
-the file's, from 0. What is borrowed lives as long as its File, which everything keeps; arrays outlive `close`.
+Dimensions are reversed: a file is row-major, Julia is column-major. Indices, coordinates and offsets are
+those of the file, from 0. Borrowed memory is valid as long as its File. Objects and arrays keep the File;
+arrays stay valid after `close`.
 """
 module ZTensor
 

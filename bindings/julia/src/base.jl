@@ -1,8 +1,8 @@
-# Failures, structs of the interface, numbers that have names.
+# Errors, structs of the interface, and numbers with names.
 
 """
-What went wrong: a ZT_ERROR_ number and the library's message; the rule of the format that a file broke ("" if it broke none); the
-number of the system's error (0 if it was none of the system's).
+An error: the ZT_ERROR_ number, the library's message, the name of the format's rule that the file broke (or
+""), and the number of the system's error (or 0).
 """
 struct ZTensorError <: Exception
     status::Int32
@@ -22,10 +22,10 @@ function __init__()
     zt_abi_version() == ZT_ABI_VERSION || error("$libztensor has ABI $(zt_abi_version()), this package needs $ZT_ABI_VERSION")
 end
 
-"The version of the library that is loaded."
+"The version of the loaded library."
 library_version() = VersionNumber(unsafe_string(zt_version()))
 
-"A struct of the interface with struct_size set, the given fields, and all else zero, which is the default."
+"A struct of the interface with struct_size set, the given fields, and zeros, the defaults, elsewhere."
 function sized(::Type{T}; fields...) where {T}
     made = Ref{T}()
     at = Base.unsafe_convert(Ptr{T}, made)
@@ -56,7 +56,7 @@ end
 text(p) = p == C_NULL ? nothing : unsafe_string(p)
 text(p, length) = p == C_NULL ? nothing : unsafe_string(Ptr{UInt8}(p), length)
 
-"A struct that was filled, as a named tuple without its size."
+"The fields of a filled struct as a named tuple, without struct_size."
 function report(made::Ref{T}) where {T}
     names = fieldnames(T)[2:end]
     values = map(name -> getfield(made[], name), names)
@@ -99,14 +99,14 @@ dtype_name(number) = text(zt_dtype_name(number))
 type_name(number) = text(zt_type_name(number))
 format_name(number) = text(zt_format_name(number))
 encoding_name(number) = text(zt_encoding_name(number))
-"What a component is called by the file, where the library does not know the name."
+"The name in the file, if the library does not know the name."
 names_of(i) = (dtype = own(i.dtype_name, dtype_name(i.dtype)), logical_type = own(i.type_name, type_name(i.type_)),
     encoding = own(i.encoding_name, encoding_name(i.encoding)))
 own(name, known) = name == C_NULL ? known : text(name)
-"Bytes of an element of a dtype."
+"The size of an element of a dtype in bytes."
 dtype_size(name::AbstractString) = Int(zt_dtype_size(dtype_number(name)))
 
-"How elements of a logical type lie in bytes: (elements = 32, bytes = 18) for \"gguf.q4_0\"."
+"The block of a logical type: (elements = 32, bytes = 18) for \"gguf.q4_0\"."
 function block(name::AbstractString)
     elements, bytes = Ref{Csize_t}(0), Ref{Csize_t}(0)
     check(zt_type_block(type_number(name), elements, bytes))
@@ -120,14 +120,14 @@ function ggml_number(name::AbstractString)
     return Int(number[])
 end
 
-"The name of the type that has this number in ggml."
+"The name of the type with this number in ggml."
 function ggml_type(number::Integer)
     dtype, type = Ref{Int32}(0), Ref{Int32}(0)
     check(zt_type_from_ggml(number, dtype, type))
     return type[] == ZT_TYPE_NONE ? dtype_name(dtype[]) : type_name(type[])
 end
 
-"bfloat16 as its bits: Julia has no such type of its own."
+"The bits of a bfloat16: Julia does not have this type."
 primitive type BF16 16 end
 
 const TYPES = Dict("f64" => Float64, "f32" => Float32, "f16" => Float16, "bf16" => BF16, "i64" => Int64, "i32" => Int32,
@@ -135,23 +135,29 @@ const TYPES = Dict("f64" => Float64, "f32" => Float32, "f16" => Float16, "bf16" 
     "complex32" => ComplexF16, "complex64" => ComplexF32, "complex128" => ComplexF64)
 const STORAGE = Dict("complex32" => "f16", "complex64" => "f32", "complex128" => "f64")
 
-"The type of elements. A file's bools may be bytes that are neither 0 nor 1: they are UInt8. Elements without a Julia type have their storage type."
+"""
+The Julia type of elements. bools in a file may be bytes other than 0 and 1, so they are UInt8. Elements
+without a Julia type have their storage type.
+"""
 function element_type(dtype::AbstractString, logical)
     logical in keys(TYPES) && return TYPES[logical]
     return dtype == "bool" ? UInt8 : TYPES[dtype]
 end
 
-"The numbers of dtype and logical type of elements of T."
+"The numbers of the dtype and logical type for elements of T."
 function types_of(::Type{T}) where {T}
     found = findfirst(isequal(T), TYPES)
-    found === nothing && throw(ArgumentError("no dtype has elements of $T"))
+    found === nothing && throw(ArgumentError("elements of $T do not have a dtype"))
     logical = haskey(STORAGE, found)
     return dtype_number(logical ? STORAGE[found] : found), logical ? type_number(found) : Int32(ZT_TYPE_NONE)
 end
 
-"The number of the dtype of elements of T, which are not of a logical type: those of complex numbers are two elements each."
+"""
+The number of the dtype for elements of T, which must not have a logical type. A complex number is two
+elements.
+"""
 function dtype_of(::Type{T}) where {T}
     dtype, logical = types_of(T)
-    logical == ZT_TYPE_NONE || throw(ArgumentError("$T is no dtype, but a logical type"))
+    logical == ZT_TYPE_NONE || throw(ArgumentError("$T is not a dtype but a logical type"))
     return dtype
 end

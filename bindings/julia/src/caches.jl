@@ -4,12 +4,12 @@ const CACHE_POLICIES = enumeration("ZT_CACHE_")
 """
     Cache(budget, slot_size; policy = :lru, threads = 0, verify = false)
 
-At most budget bytes in slots of slot_size bytes, one for each component that is asked for. `close` it, or leave it to the garbage
-collector.
+Holds at most budget bytes in slots of slot_size bytes. Each cached component occupies one slot. `close` it,
+or leave it to the garbage collector.
 """
 mutable struct Cache
     handle::Ptr{Cvoid}
-    memory::Vector{Any} # of files in memory, which are read from until the cache is closed
+    memory::Vector{Any} # memory of files that are read until the cache is closed
     function Cache(budget::Integer, slot_size::Integer; policy = :lru, more...)
         handle = Ref{Ptr{Cvoid}}(C_NULL)
         check(zt_cache_create(sized(zt_cache_options; budget = budget, slot_size = slot_size,
@@ -27,14 +27,17 @@ end
 live(cache::Cache) = cache.handle == C_NULL ? throw(ArgumentError("the cache is closed")) : cache.handle
 
 slice_of(c::Component) = sized(zt_read_request; component = c.handle, length = ZT_WHOLE)[]
-"A slice that may be read when nobody else has the file."
+"A slice. The cache may read it after its file is closed."
 function slice_of(cache::Cache, c::Component)
     memory = c.file.kept
     memory === nothing || any(other -> other === memory, cache.memory) || push!(cache.memory, memory)
     return slice_of(c)
 end
 
-"Gives the bytes of a component to body, pinned as long as that runs. timeout: nanoseconds; negative waits as long as it takes."
+"""
+Calls body with the bytes of a component, which stay pinned during the call. timeout: nanoseconds; a negative
+value waits without a limit.
+"""
 function pinned(body, cache::Cache, c::Component; timeout = -1)
     out = sized(zt_cache_pin)
     check(zt_cache_get(live(cache), Ref(slice_of(cache, c)), timeout, out))
@@ -44,17 +47,17 @@ function pinned(body, cache::Cache, c::Component; timeout = -1)
         check(zt_cache_unpin(live(cache), out))
     end
 end
-"Has components read ahead, in their order."
+"Reads components ahead, in the given order."
 function prefetch(cache::Cache, components)
     slices = zt_read_request[slice_of(cache, c) for c in components]
     check(zt_cache_prefetch(live(cache), slices, length(slices)))
 end
-"Drops components; without arguments all that are not pinned."
+"Evicts components; without arguments all that are not pinned."
 function drop(cache::Cache, components = ())
     slices = zt_read_request[slice_of(c) for c in components]
     check(zt_cache_drop(live(cache), isempty(slices) ? C_NULL : slices, length(slices)))
 end
-"Drops what was prefetched and is not being read."
+"Removes prefetches that have not started."
 cancel(cache::Cache) = check(zt_cache_cancel(live(cache)))
-"What the cache has, and what it did."
+"Counts what the cache holds and what it did."
 stats(cache::Cache) = report(got(zt_cache_stats, zt_cache_get_stats, live(cache)))

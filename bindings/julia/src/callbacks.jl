@@ -1,9 +1,9 @@
-# Julia functions that the library calls. It calls them from the thread that called it: where there is one, it is told to start no
-# threads. What they throw does not go through C; it goes on behind it.
+# Julia functions that the library calls, from the thread that called it. If a call has such functions, it
+# does not start threads. Exceptions must not unwind through C; they continue after the call.
 
 mutable struct Watcher
-    progress::Any  # (done, total), false stops
-    failed::Any    # (object, component, status, message), false stops
+    progress::Any  # (done, total); false stops the call
+    failed::Any    # (object, component, status, message); false stops the call
     thrown::Any
 end
 Watcher(progress; failed = nothing) = Watcher(progress, failed, nothing)
@@ -40,18 +40,18 @@ function watching(watcher::Watcher)
 end
 watches(watcher::Watcher) = watcher.progress !== nothing || watcher.failed !== nothing
 
-"check, after what a function of the caller threw."
+"check, after rethrowing an exception of the caller's function."
 function check(status, watcher)
     thrown, watcher.thrown = watcher.thrown, nothing
     thrown === nothing || throw(thrown[1])
     check(status)
 end
 
-# Sources: what reads a file, until C closes it.
+# Sources: functions that read a file, until C closes the source.
 
 mutable struct Source
     size::UInt64
-    read_at::Any    # (offset, bytes), which it fills
+    read_at::Any    # fills bytes from (offset, bytes)
     read_many::Any  # a vector of such pairs, or nothing
     close::Any      # or nothing
     open::Bool
@@ -59,7 +59,7 @@ mutable struct Source
 end
 const sources = Source[]
 
-"Tells C why a function of the caller failed."
+"Reports the failure of a caller's function to C."
 function failed(owner, e)
     owner.thrown = (e, catch_backtrace())
     zt_set_last_error(replace(split(sprint(showerror, e), '\n')[1], '\0' => ' '))
@@ -89,7 +89,7 @@ source_read_many(context::Ptr{Cvoid}, ranges::Ptr{zt_source_range}, count::Csize
     end
 function source_close(context::Ptr{Cvoid})::Cvoid
     source = source_of(context)
-    source.open = false # forgotten later: a finalizer may be what closes it
+    source.open = false # freed later: the caller may be a finalizer
     source.close === nothing || answered(source.close, source)
     return nothing
 end
@@ -108,11 +108,11 @@ function source_fields(source::Source)
     return fields
 end
 
-# Stores: what opens the files of a model.
+# Stores: functions that open the files of a model.
 
 mutable struct Store
-    open::Any  # a name to a Source
-    list::Any  # a folder to names, or nothing
+    open::Any  # returns a Source for a name
+    list::Any  # returns the names in a folder, or nothing
     thrown::Any
 end
 function store_open(context::Ptr{Cvoid}, name::Ptr{UInt8}, made::Ptr{zt_source})::Int32
@@ -135,7 +135,7 @@ function store_list(context::Ptr{Cvoid}, folder::Ptr{UInt8}, add::Ptr{Cvoid}, na
     return said == ZT_OK ? status : said
 end
 
-# Sinks: what takes a written file.
+# Sinks: streams that receive a written file.
 
 mutable struct Sink
     io::IO

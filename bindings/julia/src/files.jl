@@ -1,9 +1,12 @@
-# Files and models, read.
+# Reading files and models.
 
-"An open file; `file[\"name\"]` is an object, and it iterates over its objects. `close` it, or leave it to the garbage collector."
+"""
+An open file; `file[\"name\"]` is an object, and it iterates over its objects. `close` it, or leave it to the
+garbage collector.
+"""
 mutable struct File
     handle::Ptr{Cvoid}
-    kept::Any # memory that was given
+    kept::Any # memory that was passed in
     function File(handle, kept)
         file = new(handle, kept)
         finalizer(close, file)
@@ -30,13 +33,14 @@ bits_of(containers) = reduce(|, (UInt32(1) << chosen(CONTAINERS, one) for one in
 """
     open(path; mode = :map, verify = false, strict = false, threads = 0, containers = (), progress = nothing, ...)
 
-Opens a file of any container. mode: `:map` borrows bytes in place, `:read` survives files that are cut short meanwhile, `:auto` maps
-where that can be done and the file is on this machine, `:private` maps bytes that may be changed in memory only. containers:
-those that may be opened, `:safetensors`, `:gguf`, ...; by default all. progress: of verify, a function of (done, total) that
-may return false to stop; then the call uses one thread. Others are the fields of zt_open_options: max_memory, max_objects, ...;
-allocator and thread_hooks are a `Ref` to their structs, of C functions, as Julia's may not run on threads of others.
+Opens a file of any container. mode: `:map` maps the file and borrows its bytes; `:read` is safe if the file
+is truncated during use; `:auto` maps local files if possible; `:private` maps bytes that can be changed in
+memory only. containers: the accepted containers, `:safetensors`, `:gguf`, ...; all by default. progress: a
+function of (done, total) for verify that may return false to stop; the call then uses one thread. Other
+keywords are fields of zt_open_options: max_memory, max_objects, .... allocator and thread_hooks are a `Ref`
+to their structs, with C functions, because Julia functions cannot run on the library's threads.
 
-With a function, as `open(path) do file`, it is closed when that ends.
+With a function, as `open(path) do file`, the file is closed when the function returns.
 """
 open(path::AbstractString; how...) = opened((options, handle) -> zt_open(path, options, handle); how...)
 open(body::Function, path::AbstractString; how...) = closing(body, open(path; how...))
@@ -47,38 +51,39 @@ function closing(body, file)
         close(file)
     end
 end
-"A model that may be of many files: a file, an index, one of several numbered files, a folder."
+"A model of one or several files. path is one of its files, its index, or its folder."
 open_model(path::AbstractString; how...) = opened((options, handle) -> zt_open_model(path, options, handle); how...)
-"Several files as one."
+"Opens several files as one."
 function open_parts(paths; how...)
     texts = String.(paths)
     GC.@preserve texts opened((options, handle) -> zt_open_parts(pointer.(texts), length(texts), options, handle); how...)
 end
-"A file that is part of a larger one, of a descriptor."
+"Opens a file inside a larger one, by a file descriptor."
 open_fd(fd::RawFD, offset = 0, length = ZT_WHOLE; how...) =
     opened((options, handle) -> zt_open_fd(Base.cconvert(Cint, fd), offset, length, options, handle); how...)
-"The same by a HANDLE of Windows."
+"Opens a file inside a larger one, by a HANDLE of Windows."
 open_handle(handle::Ptr{Cvoid}, offset = 0, length = ZT_WHOLE; how...) =
     opened((options, opened_file) -> zt_open_handle(handle, offset, length, options, opened_file); how...)
-"A file that is in memory: bytes that must stay as they are."
+"Opens a file in memory. The bytes must not change."
 open_memory(data::Vector{UInt8}; how...) =
     opened((options, handle) -> zt_open_memory(data, length(data), options, handle); kept = data, how...)
 
 """
-A file that functions of yours read: read_at(offset, bytes) fills bytes from an offset that counts from 0; read_many takes a vector
-of such pairs. They are called from the threads that use the file. profile: gap, largest_request, identity, as zt_source has them.
+A file that functions of the caller read. read_at(offset, bytes) fills bytes from an offset that counts from
+0. read_many gets a vector of such pairs. They are called from the threads that use the file. profile: gap,
+largest_request and identity of zt_source.
 """
 function open_source(read_at::Function, size::Integer; read_many = nothing, close = nothing, profile = NamedTuple(), how...)
     source = Source(size, read_at, read_many, close, true, nothing)
     made = sized(zt_source; source_fields(source)..., profile...)
     return opened((options, handle) -> zt_open_source(made, options, handle); thrower = source, how...)
 end
-"What a seekable stream holds."
+"Opens the contents of a seekable stream."
 function open_source(io::IO; how...)
     size = seekend(io) |> position
     return open_source((offset, bytes) -> (seek(io, offset); read!(io, bytes)), size; how...)
 end
-"A model whose files a function opens: `open_file(name)` gives what `source` makes; list(folder) gives names."
+"A model; `open_file(name)` opens each file and returns a result of `source`. list(folder) returns names."
 function open_model_from(open_file::Function, name::AbstractString; list = nothing, how...)
     store = Store(open_file, list, nothing)
     fields = Dict{Symbol,Any}(:context => pointer_from_objref(store), :open => @cfunction(store_open, Int32, (Ptr{Cvoid}, Ptr{UInt8}, Ptr{zt_source})))
@@ -86,7 +91,7 @@ function open_model_from(open_file::Function, name::AbstractString; list = nothi
     made = sized(zt_store; fields...)
     GC.@preserve store opened((options, handle) -> zt_open_model_from(made, name, options, handle); thrower = store, threads = 1, how...)
 end
-"A source of open_model_from; see open_source."
+"A source for open_model_from; see open_source."
 source(read_at::Function, size::Integer; read_many = nothing, close = nothing) = Source(size, read_at, read_many, close, true, nothing)
 
 function Base.close(file::File)
@@ -97,12 +102,12 @@ end
 live(file::File) = file.handle == C_NULL ? throw(ArgumentError("the file is closed")) : file.handle
 
 version(file::File) = text(zt_file_version(live(file)))
-"Bytes of the file, of all its parts."
+"The size in bytes of the file, of all its parts."
 Base.filesize(file::File) = sum(part.size for part in parts(file))
-"What came of :auto, else what was asked for."
+"The mode of the file; for :auto, the mode that the library chose."
 mode(file::File) = symbol(MODES, zt_file_mode(live(file)))
 attribute_values(file::File) = value_or_nothing(file, zt_file_attributes(live(file)))
-"Its files: path (nothing where it was not opened by one), size, container."
+"Its files: path (nothing if it was not opened by a path), size, container."
 parts(file::File) = [part_of(live(file), i - 1) for i in 1:Int(zt_part_count(live(file)))]
 function part_of(file, number)
     i = got(zt_part_info, zt_part_get_info, file, number)[]
@@ -110,13 +115,16 @@ function part_of(file, number)
 end
 container(file::File) = parts(file)[1].container
 container_name(container::Symbol) = text(zt_container_name(chosen(CONTAINERS, container)))
-"What changes when the file does: for caches."
+"Identifies a version of the file, for caches."
 identity(file::File) = report(got(zt_identity, zt_file_identity, live(file)))
-"The same of one of the files of a model, from 1."
+"The identity of one of the model's files, from 1."
 identity(file::File, part::Integer) = report(got(zt_identity, zt_part_identity, live(file), part - 1))
-"What is not shown of a model: passed_over, files in its folder, and unlisted, tensors that its index names nowhere."
+"""
+Counts of a model: passed_over, files in its folder that are not part of it; unlisted, tensors that its index
+does not name.
+"""
 model_info(file::File) = report(got(zt_model_info, zt_model_get_info, live(file)))
-"All bytes of a part in the mapped file, until it is closed."
+"All bytes of a part in the mapped file, valid until the file is closed."
 function borrowed(file::File, part::Integer = 1)
     data, size = Ref{Ptr{Cvoid}}(C_NULL), Ref{UInt64}(0)
     check(zt_file_bytes(live(file), part - 1, data, size))
@@ -137,7 +145,7 @@ function Base.getindex(file::File, name::AbstractString)
     return found === nothing ? throw(KeyError(name)) : found
 end
 
-"All that a listing function fills."
+"All entries that a listing function fills."
 function listed(fill, ::Type{T}) where {T}
     all, chunk, filled = T[], Vector{T}(undef, 256), Ref{Csize_t}(1)
     while filled[] > 0
@@ -149,15 +157,16 @@ function listed(fill, ::Type{T}) where {T}
 end
 known(size) = size == ZT_UNKNOWN_SIZE ? nothing : Int(size)
 """
-What is known of every object without touching its bytes. dtype, logical_type, encoding, stored_size and bytes are of the data of a
-dense object or of blocks. Another object has 0 bytes and no dtype: see components.
+Describes every object without reading its bytes. dtype, logical_type, encoding, stored_size and bytes
+describe the data of a dense object or of blocks. For other objects they are 0 bytes and no dtype; see
+components.
 """
 objects(file::File) = map(listed((at...) -> zt_object_list(live(file), at...), zt_object_info)) do i
     (object = Object(file, i.object), name = text(i.name, i.name_length), size = Tuple(reverse(Int.(unsafe_wrap(Array, i.shape, Int(i.rank))))),
         format = symbol(FORMATS, i.format), components = Int(i.component_count), dtype = dtype_name(i.dtype), logical_type = type_name(i.type_),
         encoding = encoding_name(i.encoding), stored_size = Int(i.stored_size), bytes = known(i.size))
 end
-"What is known of every component, or those of an object, without touching their bytes."
+"Describes every component, or those of one object, without reading their bytes."
 components(file::File, of = nothing) = map(listed((at...) -> zt_component_list(live(file), of === nothing ? C_NULL : of.handle, at...), zt_component_info)) do i
     (component = Component(file, i.component), object = Object(file, i.object), role = text(i.role, i.role_length),
         names_of(i)..., digest = text(i.digest), part = Int(i.part) + 1, offset = Int(i.offset),
@@ -165,10 +174,11 @@ components(file::File, of = nothing) = map(listed((at...) -> zt_component_list(l
 end
 
 """
-Checks every digest and all contents, of the file or of one object or component; what was looked at. progress: a
-function of (done, total); on_failure: of (object, component, error), called for each failure, where object and component
-may be nothing. Both may return false to stop; then the call uses one thread. checks: of :digests, :contents, :padding,
-:shards and :require_digests, which fails for bytes without a digest.
+Checks every digest and all contents of the file, or of one object or component, and returns counts. progress
+is a function of (done, total). on_failure is a function of (object, component, error) that is called for each
+failure; object and component may be nothing. Both may return false to stop; the call then uses one thread.
+checks: a set of :digests, :contents, :padding, :shards and :require_digests, which fails for bytes without a
+digest.
 """
 function verify(file::File; checks = (), threads = 0, progress = nothing, on_failure = nothing, object = nothing, component = nothing)
     wrapped = on_failure === nothing ? nothing : (o, c, status, message) -> on_failure(o == C_NULL ? nothing : Object(file, o),
@@ -181,7 +191,7 @@ function verify(file::File; checks = (), threads = 0, progress = nothing, on_fai
     GC.@preserve watcher check(zt_verify(live(file), options, found), watcher)
     return report(found)
 end
-"All that verify finds broken: a vector of (object, component, error)."
+"All damage that verify finds: a vector of (object, component, error)."
 function failures(file::File; how...)
     found = []
     try
@@ -193,8 +203,9 @@ function failures(file::File; how...)
 end
 
 """
-Fills arrays with the decoded bytes of components, many at once: `read_batch(file, [component => array, ...])`. direct: :auto,
-:never (through the page cache: for what is read again soon) or :always. keep_going: reads the others if one fails.
+Fills arrays with the decoded bytes of many components: `read_batch(file, [component => array, ...])`. direct:
+:auto, :always, or :never, which uses the page cache, for bytes that are read again soon. keep_going: if one
+fails, reads the others.
 """
 function read_batch(file::File, targets; threads = 0, verify = false, direct = :auto, keep_going = false, progress = nothing)
     watcher, stats = Watcher(progress), sized(zt_read_stats)
@@ -206,7 +217,7 @@ function read_batch(file::File, targets; threads = 0, verify = false, direct = :
     return report(stats)
 end
 
-"Cuts an unfinished append back; see zt_repair. progress: as of verify."
+"Removes an unfinished append; see zt_repair. progress: as for verify."
 function repair(path::AbstractString; dry_run = false, cut_at = 0, progress = nothing)
     watcher, found = Watcher(progress), sized(zt_repair_report)
     options = sized(zt_repair_options; dry_run = dry_run, cut_at = cut_at, watching(watcher)...)

@@ -1,18 +1,19 @@
-# Reads whose bytes are used while others are read.
+# Reads components while the caller uses those that were read.
 
 """
     Load(targets; slots = 0, slot_size = 0, threads = 0, verify = false, direct = :auto, order = :position, keep_going = false, ...)
 
-Begins to read components: each that is given as `component => array` into that, the others into slots of a ring, which are filled
-again when they are given back. Iterating over it gives each event's memory back at the next step:
+Starts to read components. A target `component => array` is read into its array, the others into slots of a
+ring. Iterating over the load makes each event's slot available again at the next step:
 
     for event in load # (number of the target from 1, offset, last, bytes, error)
         use(event.number, event.offset, event.bytes)
     end
 
-An event with an error belongs to a target that failed, and has no bytes; what ended the load is thrown behind all events. order: :position
-in the files, :given or :largest first. keep_going: a target that fails does not end the others. `close` it, or leave it to the garbage
-collector; with a function, as `Load(targets) do load`, it is closed when that ends.
+An event with an error is about a target that failed; it does not have bytes. An error that ended the load is
+thrown after all events. order: :position in the files, :given, or :largest first. keep_going: if a target
+fails, the others continue. `close` it, or leave it to the garbage collector. With a function, as
+`Load(targets) do load`, it is closed when the function returns.
 """
 mutable struct Load
     handle::Ptr{Cvoid}
@@ -38,24 +39,27 @@ load_request(i, (c, array)::Pair) = sized(zt_read_request; component = c.handle,
     dst_size = sizeof(array))[]
 
 live(load::Load) = load.handle == C_NULL ? throw(ArgumentError("the load is closed")) : load.handle
-"Stops what is not done; what events lent is gone, but for arrays that were given."
+"Stops the load. The bytes of events become invalid, except those in the caller's arrays."
 function Base.close(load::Load)
     load.handle == C_NULL || zt_load_finish(load.handle, C_NULL)
     load.handle = C_NULL
     load.kept = nothing
     return nothing
 end
-"What was read of each file, or part of a model, so far, and why so; before it is closed."
+"""
+Counts, for each file or part of a model, what was read so far, and the reason for the way of reading. Call it
+before close.
+"""
 part_stats(load::Load) = map(listed((at...) -> zt_load_get_part_stats(live(load), at...), zt_load_part_stats)) do s
     (path = part_of(s.file, s.part).path, part = Int(s.part) + 1, stored_bytes = Int(s.stored_bytes),
         direct_bytes = Int(s.direct_bytes), reason = text(s.reason))
 end
-"What iterates gets ZT_ERROR_CANCELLED."
+"Iterations in progress throw ZT_ERROR_CANCELLED."
 cancel(load::Load) = check(zt_load_cancel(live(load)))
 
 """
-The next event of a load, and gives back what was given before; nothing at the end, or if nothing came within timeout
-nanoseconds; a negative one waits as long as it takes.
+Returns the next event of a load, and releases the one before. Returns nothing at the end, or if there is no
+event within timeout nanoseconds. A negative timeout waits without a limit.
 """
 function next_event(load::Load; timeout = -1)
     zt_load_release(live(load), load.last)

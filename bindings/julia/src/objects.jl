@@ -16,9 +16,9 @@ name(o::Object) = (i = info(o); text(i.name, i.name_length))
 ":dense, :sparse_csr, ... or :other, which format_name names."
 format(o::Object) = symbol(FORMATS, zt_object_format(o.handle))
 format_name(o::Object) = (i = info(o); own(i.format_name, format_name(i.format)))
-"The dimensions as the file has them, outermost first."
+"The dimensions in the file's order, outermost first."
 shape(o::Object) = Int.(unsafe_wrap(Array, zt_object_shape(o.handle), Int(zt_object_rank(o.handle))))
-"The dimensions as Julia has them: the file's in reverse."
+"The dimensions in Julia's order, the reverse of the file's."
 Base.size(o::Object) = Tuple(reverse(shape(o)))
 Base.length(o::Object) = Int(zt_object_element_count(o.handle))
 attribute_values(o::Object) = value_or_nothing(o.file, zt_object_attributes(o.handle))
@@ -41,25 +41,28 @@ dtype(c::Component) = names_of(info(c)).dtype
 logical_type(c::Component) = names_of(info(c)).logical_type
 encoding(c::Component) = names_of(info(c)).encoding
 digest(c::Component) = text(zt_component_digest(c.handle))
-"The part of a model that it is in, from 1, where offset counts from 0."
+"The number of the model's file that holds the component, from 1. offset counts from 0 in it."
 part(c::Component) = Int(info(c).part) + 1
 offset(c::Component) = Int(info(c).offset)
 stored_size(c::Component) = Int(info(c).stored_size)
-"What would work: a set of :map, :read, :range, :direct, :verify and :page_exclusive."
+"The calls that work on the component: a set of :map, :read, :range, :direct, :verify and :page_exclusive."
 caps(c::Component) = Set(key for (key, bit) in CAPS if zt_component_caps(c.handle) & bit != 0)
-"Decoded bytes, found out where the file does not declare them."
+"The number of decoded bytes. If the file does not declare it, the component is decoded to count them."
 function Base.sizeof(c::Component)
     known = zt_component_size(c.handle)
     return known == ZT_UNKNOWN_SIZE ? measure(c) : Int(known)
 end
-"The same. progress: a function of (done, total) that may return false to stop, called where all has to be decoded for it."
+"""
+The number of decoded bytes. progress: a function of (done, total) that may return false to stop. It is called
+if the component must be decoded completely.
+"""
 function measure(c::Component; progress = nothing)
     watcher, size = Watcher(progress), Ref{UInt64}(0)
     call = get(watching(watcher), :progress, C_NULL)
     GC.@preserve watcher check(zt_component_measure(c.handle, call, pointer_from_objref(watcher), size), watcher)
     return Int(size[])
 end
-"Says what will be done with the stored bytes: :willneed, :evict, :lock, ..."
+"Tells the system how the stored bytes will be used: :willneed, :evict, :lock, ..."
 advise(c::Component, advice::Symbol) = check(zt_component_advise(c.handle, chosen(ADVICE, advice)))
 
 function filled(body, n)
@@ -67,13 +70,13 @@ function filled(body, n)
     check(body(made))
     return made
 end
-"The decoded bytes, copied."
+"A copy of the decoded bytes."
 Base.read(c::Component) = filled(made -> zt_component_read(c.handle, made, length(made)), sizeof(c))
-"The stored bytes as they are: compressed, of an unknown encoding."
+"The stored bytes, not decoded."
 read_stored(c::Component) = filled(made -> zt_component_read_stored(c.handle, made, length(made)), stored_size(c))
-"n of the decoded bytes, from an offset that counts from 0."
+"n decoded bytes from an offset on, which counts from 0."
 read_range(c::Component, offset, n) = filled(made -> zt_component_read_range(c.handle, offset, made, n), n)
-"Fills an array of the component's bytes."
+"Fills an array with the component's bytes."
 Base.read!(c::Component, dst::Array) = (check(zt_component_read(c.handle, dst, sizeof(dst))); dst)
 
 element_type(c::Component) = (i = names_of(info(c)); element_type(i.dtype, i.logical_type))
@@ -86,8 +89,9 @@ function reading(watcher; threads, verify, direct, keep_going = false)
 end
 
 """
-The elements: in the mapped file where they are raw (do not write to them, but in mode :private), else decoded. The array keeps what
-it stands on, also when the file is closed. progress: a function of (done, total) that may return false to stop.
+The elements. If they are raw, the array is in the mapped file: do not write to it, except in mode :private.
+Otherwise they are decoded. The array keeps its memory, even after the file is closed. progress: a function of
+(done, total) that may return false to stop.
 """
 function array(c::Component, dims = nothing; threads = 0, verify = false, progress = nothing)
     T = element_type(c)
@@ -107,7 +111,7 @@ function array(c::Component, dims = nothing; threads = 0, verify = false, progre
 end
 array(o::Object; how...) = array(o["data"], size(o); how...)
 
-"The bytes in the mapped file, until it is closed; an error where they cannot be borrowed."
+"The bytes in the mapped file, valid until the file is closed. Throws if they cannot be borrowed."
 function borrowed(c::Component)
     data, size = Ref{Ptr{Cvoid}}(C_NULL), Ref{Csize_t}(0)
     check(zt_component_ptr(c.handle, data, size))
@@ -115,16 +119,17 @@ function borrowed(c::Component)
 end
 
 """
-An array over memory of the library. A file may say any shape, and of elements of less than a byte the shape does not count what is stored.
+An array in memory of the library. The file may declare any shape. For elements of less than a byte, the shape
+does not give the number of stored bytes.
 """
 function over(data, bytes, ::Type{T}, dims) where {T}
     dims = dims === nothing ? (div(Int(bytes), sizeof(T)),) : dims
     foldl(*, dims; init = big(1)) == div(bytes, sizeof(T)) ||
-        throw(ArgumentError("$bytes bytes are no $T of the size $dims; array of the component gives them as they are stored"))
+        throw(ArgumentError("$bytes bytes are not $T of the size $dims; array of the component returns the stored bytes"))
     return unsafe_wrap(Array, Ptr{T}(data), dims; own = false)
 end
 
-"A view's memory as an array that keeps the file open, and the memory that it was opened in."
+"A view's memory as an array, which keeps the file open and the memory that it was opened in."
 function kept(file, data, bytes, ::Type{T}, dims = nothing) where {T}
     made, handle, memory = over(data, bytes, T, dims), zt_retain(live(file)), file.kept
     return finalizer(_ -> (zt_close(handle); memory), made)
@@ -134,23 +139,29 @@ function kept(file, a::zt_array)
     return kept(file, a.data, a.size, element_type(dtype_name(a.dtype), type_name(a.type_)))
 end
 
-"A dense object as an array that the file keeps: decoded at most once, however often it is asked for."
+"A dense object as an array. The file keeps the array, so it is decoded at most once."
 function tensor(o::Object)
     v = got(zt_tensor, zt_tensor_view, o.handle)[]
     return kept(o.file, v.data, v.size, element_type(dtype_name(v.dtype), type_name(v.type_)), size(o))
 end
-"The parts of a sparse_csr object, checked; indices and indptr count from 0."
+"Checks a sparse_csr object and returns its parts. indices and indptr count from 0."
 function csr(o::Object)
     v = got(zt_csr, zt_csr_view, o.handle)[]
     return (rows = Int(v.rows), columns = Int(v.columns), values = kept(o.file, v.values), indices = kept(o.file, v.indices),
         indptr = kept(o.file, v.indptr))
 end
-"The parts of a sparse_coo object, checked; coords has a column for each dimension of the file's, from 0."
+"""
+Checks a sparse_coo object and returns its parts. coords has a column for each of the file's dimensions, from
+0.
+"""
 function coo(o::Object)
     v = got(zt_coo, zt_coo_view, o.handle)[]
     return (shape = shape(o), values = kept(o.file, v.values), coords = reshape(kept(o.file, v.coords), Int(v.nnz), Int(v.rank)))
 end
-"The parts of a quantized_group, zt.quant_group/1 or zt.mx/1 object, checked to fit each other; axis counts as in the file."
+"""
+Checks a quantized_group, zt.quant_group/1 or zt.mx/1 object and returns its parts. axis counts in the file's
+order.
+"""
 function quantized(o::Object)
     v = got(zt_quantized, zt_quantized_view, o.handle)[]
     return (shape = shape(o), bits = Int(v.bits), group_size = Int(v.group_size), packing = text(v.packing),
@@ -159,13 +170,16 @@ function quantized(o::Object)
         msb_first = v.msb_first != 0, zeros_packed = v.zeros_packed != 0)
 end
 
-"Bytes of all numbers as elements of T; an error if the object is not one array of numbers."
+"The size of all numbers as elements of T in bytes. Throws if the object is not one array of numbers."
 function size_as(o::Object, ::Type{T}) where {T}
     size = Ref{UInt64}(0)
     check(zt_object_size_as(o.handle, dtype_of(T), size))
     return Int(size[])
 end
-"All numbers of a dense object as elements of T, in the order of its memory: see zt_object_read_as. A complex number is two."
+"""
+All numbers of an object as elements of T, in the order of its memory; see zt_object_read_as. A complex number
+becomes two.
+"""
 function read_as(o::Object, ::Type{T}) where {T}
     made, written = Vector{T}(undef, div(size_as(o, T), sizeof(T))), Ref{Csize_t}(0)
     check(zt_object_read_as(o.handle, dtype_of(T), made, sizeof(made), written))
@@ -173,8 +187,8 @@ function read_as(o::Object, ::Type{T}) where {T}
 end
 
 """
-A part of a dense object: a range for each dimension, in Julia's order, as of an array: `read_slice(o, 1:3, 2:2:8)`. Only its bytes
-are read, as far as the encoding allows.
+A part of a dense object: a range for each dimension, in Julia's order, as for an array: `read_slice(o, 1:3,
+2:2:8)`. If the encoding allows it, only the bytes of the part are read.
 """
 function read_slice(o::Object, ranges::OrdinalRange{Int,Int}...)
     dims = size(o)

@@ -5,7 +5,7 @@ struct Value
     file::Any
     handle::Ptr{Cvoid}
 end
-"What CBOR tags with a number."
+"A value that CBOR tags with a number."
 struct Tag
     number::UInt64
     value::Any
@@ -16,9 +16,9 @@ value_or_nothing(file, handle) = handle == C_NULL ? nothing : Value(file, handle
 
 ":null, :bool, :int, :float, :string, :bytes, :array, :map, :tag or :other."
 kind(v::Value) = symbol(KINDS, zt_value_get_kind(v.handle))
-"The dtype that the container states of a number or the elements of an array; nothing where it states none."
+"The dtype that the container declares for a number or an array's elements, or nothing."
 dtype(v::Value) = dtype_name(zt_value_dtype(v.handle))
-"Items of an array, pairs of a map, 1 for a tag."
+"The number of items of an array or of pairs of a map; 1 for a tag."
 Base.length(v::Value) = Int(zt_value_count(v.handle))
 Base.eltype(::Type{Value}) = Value
 Base.firstindex(::Value) = 1
@@ -52,7 +52,10 @@ function borrowed(v::Value, call, ::Type{T}) where {T}
     return Ptr{UInt8}(data[]), Int(size[])
 end
 
-"The numbers of an array as elements of T, exactly, or an error; a number alone is an array of one."
+"""
+The numbers of an array as elements of T. Throws if T cannot hold one exactly. A number is read as an array of
+one.
+"""
 function numbers(v::Value, ::Type{T}) where {T}
     made = Vector{T}(undef, kind(v) === :array ? length(v) : 1)
     check(zt_value_read_numbers(v.handle, dtype_of(T), made, length(made)))
@@ -64,7 +67,7 @@ function strings(v::Value)
     check(zt_value_read_strings(v.handle, starts, lengths, length(v)))
     return [unsafe_string(p, n) for (p, n) in zip(starts, lengths)]
 end
-"JSON text; what JSON lacks is as zt_value_to_json says."
+"JSON text. zt_value_to_json describes values that JSON does not have."
 function json(v::Value)
     needed = Ref{Csize_t}(0)
     check(zt_value_to_json(v.handle, C_NULL, 0, needed))
@@ -80,7 +83,10 @@ function integer(v::Value)
     return parse(BigInt, json(v))
 end
 
-"What Julia has for it: nothing, Bool, a number, String, a vector of bytes, a vector, a Dict, a Tag; JSON text of anything else."
+"""
+The Julia value: nothing, Bool, a number, String, a vector of bytes, a vector, a Dict, or a Tag. For other
+values JSON text.
+"""
 function julia(v::Value)
     k = kind(v)
     k === :null && return nothing

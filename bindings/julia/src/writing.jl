@@ -1,4 +1,4 @@
-# Files, written. Dimensions of arrays are reversed, as they are when they are read.
+# Writing files. Dimensions of arrays are reversed, as in reading.
 
 mutable struct Writer
     handle::Ptr{Cvoid}
@@ -28,12 +28,13 @@ done(status, w::Writer) = check(status, thrower(w.watcher, w.sink))
         ZTensor.write(w, "a", rand(Float32, 3, 2))
     end
 
-Writes a file, which appears whole when the block ends well, and not at all when it throws. progress: a function of (bytes, 0) that
-may return false to stop. Others are the fields of zt_write_options. Gives what was written.
+Writes a file. If the block returns, the complete file appears; if it throws, no file appears. progress: a
+function of (bytes, 0) that may return false to stop. Other keywords are fields of zt_write_options. Returns
+what was written.
 """
 create(body::Function, path::AbstractString; how...) = finishing(body, create(path; how...))
 create(path::AbstractString; how...) = begun((options, handle) -> zt_write_create(path, options, handle); how...)
-"Adds to a file, and edits it."
+"Adds to a file and edits it."
 append(body::Function, path::AbstractString; how...) = finishing(body, append(path; how...))
 append(path::AbstractString; how...) = begun((options, handle) -> zt_write_append(path, options, handle); how...)
 "Writes a file to a stream, front to back."
@@ -52,7 +53,7 @@ function finishing(body, w::Writer)
     end
     return finish(w)
 end
-"Publishes the file; what was written."
+"Publishes the file and returns what was written."
 function finish(w::Writer)
     summary = sized(zt_write_summary)
     handle = live(w)
@@ -60,7 +61,7 @@ function finish(w::Writer)
     done(zt_write_finish(handle, summary), w)
     return report(summary)
 end
-"Leaves no trace."
+"Discards the file."
 function abort(w::Writer)
     zt_write_abort(w.handle)
     w.handle = C_NULL
@@ -70,14 +71,14 @@ end
 dims(a) = UInt64[reverse(size(a))...]
 named(name) = (text = String(name); (text, sizeof(text)))
 
-"Writes an array as a dense object whose shape is the array's in reverse."
+"Writes an array as a dense object. The object's shape is the reverse of the array's."
 function write(w::Writer, name::AbstractString, a::Array{T}; encoding = :default, digest = :default) where {T}
     if encoding === :default && digest === :default
         return done(zt_write_dense(live(w), named(name)..., types_of(T)..., dims(a), ndims(a), a, sizeof(a)), w)
     end
     write_object(w, name, :dense, size(a), ["data" => a]; encoding = encoding, digest = digest)
 end
-"Writes arrays as dense objects, `[name => array, ...]`, several at once where that is faster."
+"Writes arrays as dense objects, `[name => array, ...]`, several at once if that is faster."
 function write_batch(w::Writer, arrays)
     texts, shapes = [String(name) for (name, _) in arrays], [dims(a) for (_, a) in arrays]
     requests = map(enumerate(arrays)) do (i, (_, a))
@@ -101,7 +102,10 @@ function component_desc(text, ::Type{T}, data, bytes, encoding, digest) where {T
     return sized(zt_component_desc; role = pointer(text), role_length = sizeof(text), dtype = dtype, type_ = type, data = data, size = bytes,
         encoding = chosen(ENCODINGS, encoding), digest = chosen(DIGESTS, digest))
 end
-"Writes an object of any format (a symbol, or a name that is not known here) with components `[role => array, ...]`; size: in Julia's order."
+"""
+Writes an object of any format (a symbol, or the name of an unknown format) with components `[role => array,
+...]`. size: in Julia's order.
+"""
 function write_object(w::Writer, name, format, size, parts; encoding = :default, digest = :default)
     texts = [String(role) for (role, _) in parts]
     arrays = [a for (_, a) in parts]
@@ -115,7 +119,8 @@ function write_object(w::Writer, name, format, size, parts; encoding = :default,
     end
 end
 """
-Writes an object piece by piece: `write_object(w, "a", :dense, (4,)) do w; begin_component(w, "data", UInt8); write_data(w, bytes); end`.
+Writes an object in pieces: `write_object(w, "a", :dense, (4,)) do w; begin_component(w, "data", UInt8);
+write_data(w, bytes); end`.
 """
 function write_object(body::Function, w::Writer, name, format, size)
     describing(desc -> done(zt_write_begin(live(w), desc), w), name, format, size)
@@ -128,21 +133,23 @@ function begin_component(w::Writer, role, ::Type{T}; bytes = 0, encoding = :defa
 end
 write_data(w::Writer, data::Array) = done(zt_write_data(live(w), data, sizeof(data)), w)
 
-"Writes a matrix of compressed sparse rows, whose structure is checked; indices and indptr count from 0."
+"Checks and writes a matrix of compressed sparse rows. indices and indptr count from 0."
 function write_csr(w::Writer, name, rows, columns, values::Vector{T}, indices, indptr) where {T}
-    length(indices) == length(values) && length(indptr) == rows + 1 || throw(ArgumentError("an index for each value, and rows + 1 row starts"))
+    length(indices) == length(values) && length(indptr) == rows + 1 || throw(ArgumentError("indices needs one index for each value, indptr needs rows + 1 row starts"))
     done(zt_write_csr(live(w), named(name)..., types_of(T)..., UInt64[rows, columns], length(values), values, sizeof(values),
             Vector{UInt64}(indices), Vector{UInt64}(indptr)), w)
 end
-"Writes a coordinate list, whose structure is checked. shape: in the file's order; coords: a column for each dimension, from 0."
+"""
+Checks and writes a coordinate list. shape: in the file's order. coords: a column for each dimension, from 0.
+"""
 function write_coo(w::Writer, name, shape, values::Vector{T}, coords) where {T}
-    length(coords) == length(values) * length(shape) || throw(ArgumentError("a coordinate for each value and dimension"))
+    length(coords) == length(values) * length(shape) || throw(ArgumentError("coords needs one coordinate for each value and dimension"))
     done(zt_write_coo(live(w), named(name)..., types_of(T)..., UInt64[shape...], length(shape), length(values), values, sizeof(values),
             Array{UInt64}(coords)), w)
 end
 """
-Writes a tensor of quantized groups, whose geometry is checked; in zTensor 2, which demands axis, as zt.quant_group/1.
-shape, axis: as in the file.
+Checks and writes a tensor of quantized groups. zTensor 2 needs axis and stores zt.quant_group/1. shape, axis:
+in the file's order.
 """
 function write_quantized(w::Writer, name, shape, packed_weight::Array, scales::Array, zeros = nothing; bits = 0, group_size = 0, packing = nothing,
         axis = nothing, zero_point = 0, msb_first = false, zeros_packed = false)
@@ -163,8 +170,8 @@ end
 
 optional(name) = name === nothing ? (C_NULL, 0) : named(name)
 """
-Copies the stored bytes of an object of an open file of any container; or writes it anew with another encoding, digest,
-or dtype of its floats, "f16". type: the block type to quantize floats to, "gguf.q8_0".
+Copies the stored bytes of an object of an open file of any container. With another encoding, digest or dtype
+of floats, "f16", it rewrites the object. type: the block type to quantize floats to, "gguf.q8_0".
 """
 function copy_object(w::Writer, from::Object, name = nothing; encoding = :default, digest = :default, dtype = nothing,
         type = nothing)
@@ -177,16 +184,16 @@ function copy_object(w::Writer, from::Object, name = nothing; encoding = :defaul
         done(zt_write_copy(live(w), from.handle, options), w)
     end
 end
-"Makes an open file of zTensor 2 a shard of the one that is written; readers look for it as STEM-NAME.zt."
+"Makes an open file of zTensor 2 a shard of the file that is written. Readers look for it as STEM-NAME.zt."
 add_shard(w::Writer, name, file::File) = done(zt_write_shard(live(w), named(name)..., live(file)), w)
-"Adds an object of a file that add_shard made a shard; its bytes stay there."
+"Adds an object of a shard that add_shard added. Its bytes stay in the shard."
 link_object(w::Writer, from::Object, name = nothing) = done(zt_write_link(live(w), from.handle, optional(name)...), w)
-"Sets all attributes of the file to those of an open file."
+"Replaces all attributes of the file by those of an open file."
 copy_attributes(w::Writer, from::File) = done(zt_write_copy_attributes(live(w), live(from)), w)
 
-"As the value of an attribute: takes it away."
+"The value that removes an attribute."
 struct Removed end
-"As the value of an attribute: JSON text; see ZT_ATTRIBUTE_KIND_JSON."
+"JSON text as the value of an attribute; see ZT_ATTRIBUTE_KIND_JSON."
 struct Json
     text::String
 end
@@ -212,13 +219,13 @@ function give(call, key, value::Vector{String})
         data = pointer(starts), count = length(value), lengths = pointer(lengths)))
 end
 """
-An attribute of the file or, by its name, of the object that write_object writes piece by piece or one that the file had
-before an append: nothing, a Bool, number, String, vector of numbers (also bytes) or of String, Json, a Value of an open
-file, or Removed().
+Sets an attribute of the file or, by its name, of an object: one that write_object is writing in pieces, or
+one that the file had before an append. The value is nothing, a Bool, number, String, vector of numbers (also
+bytes) or of String, Json, a Value of an open file, or Removed().
 """
 set_attribute(w::Writer, key, value; object = nothing) =
     give((k, a) -> done(zt_write_attribute(live(w), optional(object)..., k, a), w), key, value)
-"Of an append: takes an object of the file away; another of that name may be written."
+"In an append: removes an object of the file. A new object may have its name."
 remove_object(w::Writer, name) = done(zt_write_remove(live(w), named(name)...), w)
-"Of an append: gives an object of the file another name."
+"In an append: renames an object of the file."
 rename_object(w::Writer, name, new_name) = done(zt_write_rename(live(w), named(name)..., named(new_name)...), w)

@@ -1,4 +1,4 @@
-# The package against real files, and what it writes.
+# Tests the package on real files, and the files that it writes.
 using Test
 using ZTensor
 const ZT = ZTensor
@@ -7,7 +7,7 @@ const DATA = joinpath(@__DIR__, "../../../tests/data")
 const FOREIGN = joinpath(DATA, "foreign/valid")
 const SHARDS = joinpath(FOREIGN, "amber-hf-sharded")
 
-"The status that a call fails with."
+"The status of a call that fails."
 function status(body)
     try
         body()
@@ -95,7 +95,7 @@ end
     @test status(() -> ZT.Cache(1, 1 << 16)) == ZT.ZT_ERROR_LIMIT
 end
 
-"What a program prints, or how it ends."
+"The output of a program, or its error."
 function printed(program, file)
     command = `$(Base.julia_cmd()) --startup-file=no -e $program $file`
     return try
@@ -105,7 +105,7 @@ function printed(program, file)
     end
 end
 
-@testset "no array is larger than the bytes that it lies in" begin
+@testset "arrays are not larger than their bytes" begin
     for (file, name) in (("foreign/valid/amber-float4.pt", "enc.1.norm.gain.21"), ("v2/real/py-zstd.zt", "f4"),
         ("v2/real/py-f4-even-and-odd.zt", "odd"), ("invalid/dense-unknown-type-size.zt", "x"))
         o = ZT.open(joinpath(DATA, file))[name]
@@ -120,7 +120,7 @@ end
     end
 end
 
-@testset "memory that a file was opened in stays as long as it is read" begin
+@testset "the memory of a file stays until its last reader is done" begin
     scratch() do path
         ZT.create(w -> foreach(i -> ZT.write(w, "t$i", fill(UInt8(i), 2 << 20)), 1:24), path)
         @test printed("""
@@ -368,7 +368,7 @@ end
     @test_throws Exception ZT.create(w -> ZT.write(w, "a", zeros(100)), struct_full)
 end
 
-# An allocator and hooks are of C functions: the C library's own fit.
+# An allocator and hooks must be C functions: use the C library's own.
 const allocated = Ref(0)
 allocate(context::Ptr{Cvoid}, size::Csize_t, alignment::Csize_t)::Ptr{Cvoid} = (allocated[] += 1; ccall(:aligned_alloc, Ptr{Cvoid}, (Csize_t, Csize_t), alignment, cld(size, alignment) * alignment))
 release(context::Ptr{Cvoid}, memory::Ptr{Cvoid}, size::Csize_t, alignment::Csize_t)::Cvoid = (allocated[] -= 1; Libc.free(memory))

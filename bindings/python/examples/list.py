@@ -1,4 +1,4 @@
-"""Lists what a .zt file holds:  list.py FILE"""
+"""Lists the objects of a .zt file:  list.py FILE"""
 import sys
 
 import libztensor

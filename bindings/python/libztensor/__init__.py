@@ -8,8 +8,9 @@
         for name, obj in f.items():
             print(name, obj.shape, obj.numpy())
 
-A File maps names to Objects, an Object roles to Components. ``numpy()`` gives an array in the mapped file, read-only, where
-that can be; it outlives the file. Objects speak DLPack: ``torch.from_dlpack(f["weight"])``.
+A File maps names to Objects, an Object maps roles to Components. ``numpy()`` returns a read-only array in the
+mapped file if possible. The array stays valid after the file is closed. Objects support DLPack:
+``torch.from_dlpack(f["weight"])``.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,6 @@ __all__ = ["BufferSize", "Busy", "CONTAINERS", "Cache", "Cancelled", "Caps", "Co
 def __getattr__(name: str) -> Any:
     if name != "safe_open":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .numpy import safe_open  # which imports NumPy, so not before it is asked for
+    from .numpy import safe_open  # imports NumPy, so import it only when it is used
 
     return safe_open

@@ -15,10 +15,10 @@ _POLICIES = {"lru": c.ZT_CACHE_LRU, "slru": c.ZT_CACHE_SLRU}
 
 
 class Cache(Handle):
-    """At most budget bytes in slots of slot_size bytes, one for each slice. Use it in a ``with`` block, or close() it.
+    """Holds at most budget bytes in slots of slot_size bytes. Each slice occupies one slot. Use it in a ``with`` block, or close() it.
 
-    policy, which slice is evicted: "lru", the one that was not used for the longest time, or "slru", slices that were used only once
-    first. hooks: what libztensor.thread_hooks makes."""
+    policy selects the slice to evict: "lru", the one that was not used for the longest time, or "slru",
+    slices that were used only once first. hooks: a result of libztensor.thread_hooks."""
 
     def __init__(self, budget: int, slot_size: int, *, threads: int = 0, verify: bool = False,
                  policy: str = "lru", hooks: Any = None) -> None:
@@ -27,7 +27,7 @@ class Cache(Handle):
         if hooks is not None:
             wanted.thread_hooks = ctypes.pointer(hooks)
         self._kept, self._handle = wanted, ctypes.c_void_p()
-        self._memory: dict[int, Any] = {}  # of files in memory, which are read from until the cache is closed
+        self._memory: dict[int, Any] = {}  # memory of files that are read until the cache is closed
         check(lib.zt_cache_create(ctypes.byref(wanted), ctypes.byref(self._handle)))
 
     def _live(self):
@@ -36,7 +36,7 @@ class Cache(Handle):
         return self._handle
 
     def _requests(self, slices: Iterable[Read]) -> Any:
-        """What C is asked for: it may be read later, when nobody else has the file."""
+        """Describes a slice to C. The cache may read it after its file is closed."""
         slices = list(slices)
         requests, _ = requests_of(slices)
         for memory in (getattr(file_of(of), "_kept", None) for of in slices):
@@ -46,8 +46,8 @@ class Cache(Handle):
 
     @contextmanager
     def get(self, slice: Read, timeout: Optional[float] = None) -> Iterator[memoryview]:
-        """The bytes of a slice, which stay in the cache until the ``with`` block ends. TimedOut after timeout seconds; 0 just
-        asks."""
+        """Returns the bytes of a slice, valid until the ``with`` block ends. Raises TimedOut after timeout
+        seconds; 0 does not wait."""
         requests, out = self._requests([slice]), options(c.zt_cache_pin)
         wait = -1 if timeout is None else int(timeout * 1e9)
         check(lib.zt_cache_get(self._live(), requests, wait, ctypes.byref(out)))
@@ -58,26 +58,26 @@ class Cache(Handle):
                 check(lib.zt_cache_unpin(self._handle, ctypes.byref(out)))
 
     def prefetch(self, slices: Iterable[Read]) -> None:
-        """Has slices read ahead, in their order."""
+        """Reads slices ahead, in the given order."""
         requests = self._requests(slices)
         check(lib.zt_cache_prefetch(self._live(), requests, len(requests)))
 
     def drop(self, slices: Iterable[Read] = ()) -> None:
-        """Drops slices; without arguments all that are not pinned."""
+        """Evicts slices; without arguments all that are not pinned."""
         requests, _ = requests_of(slices)
         check(lib.zt_cache_drop(self._live(), requests or None, len(requests)))
 
     def cancel(self) -> None:
-        """Drops what was prefetched and is not being read."""
+        """Removes prefetches that have not started."""
         check(lib.zt_cache_cancel(self._live()))
 
     @property
     def stats(self) -> dict[str, Any]:
-        """What the cache has, and what it did."""
+        """Counts what the cache holds and what it did."""
         return report(filled(lib.zt_cache_get_stats, c.zt_cache_stats, self._live()))
 
     def close(self) -> None:
-        """Ends the cache; what is pinned is gone."""
+        """Frees the cache. Pinned slices become invalid."""
         lib.zt_cache_free(self._handle)
         self._handle = ctypes.c_void_p()
         self._memory.clear()

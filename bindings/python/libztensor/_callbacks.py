@@ -1,7 +1,7 @@
 """Python functions and objects that the library calls: progress, failures, hooks, sources, sinks.
 
-Nothing may pass through C: what they raise is kept, and raised again where C is left. They may be called from threads that
-the library started."""
+An exception must not pass through C. It is kept, and raised again after the call of C. The functions may be
+called from threads that the library started."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Progress = Optional[Callable[[int, int], Any]]
 
 
 class Carrier:
-    """Functions for one call of the library; ``check`` raises what they raised."""
+    """Functions for one call of the library. ``check`` raises the exception that they raised."""
 
     def __init__(self) -> None:
         self.raised: Optional[BaseException] = None
 
     def guard(self, kind, function: Optional[Callable], failed: int):
-        """function as a callback of C of that kind; failed: what it gives C where it raises."""
+        """function as a C callback of that kind. failed: the result for C if it raises."""
         def call(*arguments):
             try:
                 return function(*arguments)
-            except BaseException as e:  # noqa: B036 -- nothing may pass through C
+            except BaseException as e:  # noqa: B036 -- an exception must not pass through C
                 self.raised = self.raised or e
                 lib.zt_set_last_error(str(e).replace("\0", " ").encode("utf-8", "replace"))
                 return failed
@@ -45,7 +45,7 @@ class Carrier:
         check(status)
 
 
-# What the library may call until the last reference to a file ends, which nothing here sees.
+# Functions that the library may call until the last reference to a file ends. Python does not see that end.
 _hooks: list = []
 _sources: dict = {}
 _ended: list = []
@@ -60,15 +60,15 @@ def _kept_hooks(kind, **functions):
 
 
 def thread_hooks(on_start: Optional[Callable[[int], Any]] = None, on_end: Optional[Callable[[int], Any]] = None) -> Any:
-    """For open and create: on_start(index) and on_end(index) are called on each thread that the library starts. Lives as long
-    as the process."""
+    """For open and create: on_start(index) and on_end(index) are called on each thread that the library
+    starts. Valid until the process ends."""
     call = lambda function: function and (lambda _, index: (function(index), None)[1])  # noqa: E731
     return _kept_hooks(c.zt_thread_hooks, on_start=call(on_start), on_end=call(on_end))
 
 
 def allocator(allocate: Callable[[int, int], int], free: Callable[[int, int, int], Any]) -> Any:
-    """For open: allocate(size, alignment) gives an address, or 0; free(address, size, alignment) takes it back. Lives as long
-    as the process."""
+    """For open: allocate(size, alignment) returns an address, or 0. free(address, size, alignment) frees it.
+    Valid until the process ends."""
     return _kept_hooks(c.zt_allocator, allocate=lambda _, size, alignment: allocate(size, alignment),
                        free=lambda _, memory, size, alignment: (free(memory, size, alignment), None)[1])
 
@@ -78,9 +78,9 @@ def _view(address: int, size: int) -> memoryview:
 
 
 def source(carrier: Carrier, given, name: Optional[str], made=None):
-    """given.size() tells the bytes of the file; given.read_at(offset, view) fills a writable view; given.read_many(list of
-    (offset, view)), given.close() and the attributes gap, largest_request, concurrency, callers_thread and identity may be
-    there. made: what to fill."""
+    """given.size() returns the size of the file. given.read_at(offset, view) fills a writable view. Optional:
+    given.read_many(list of (offset, view)), given.close(), and the attributes gap, largest_request,
+    concurrency, callers_thread and identity. made: the struct to fill."""
     kinds = dict(c.zt_source._fields_)
 
     def size(_, out):
@@ -106,7 +106,7 @@ def source(carrier: Carrier, given, name: Optional[str], made=None):
     key = id(functions)
 
     def close(_):
-        _ended.append(key)  # not gone yet: C is in it
+        _ended.append(key)  # freed later: C is still calling it
         if hasattr(given, "close"):
             given.close()
 
@@ -122,7 +122,7 @@ def source(carrier: Carrier, given, name: Optional[str], made=None):
 
 
 def store(carrier: Carrier, given):
-    """given.open(name) gives what source takes; given.list(folder), which gives names, may be there."""
+    """given.open(name) returns an argument for source. Optional: given.list(folder) returns names."""
     kinds = dict(c.zt_store._fields_)
 
     def open_(_, name, out):
@@ -142,7 +142,7 @@ def store(carrier: Carrier, given):
 
 
 def sink(carrier: Carrier, stream):
-    """stream.write(bytes) takes the file, front to back, as a binary file does."""
+    """stream.write(bytes) gets the file's bytes, front to back. A binary file works."""
     kinds = dict(c.zt_sink._fields_)
 
     def write(_, data, size):

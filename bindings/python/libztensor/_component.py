@@ -1,4 +1,4 @@
-"""Components, and tensors of DLPack."""
+"""Components, and DLPack tensors."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ ADVICE = {name[len("ZT_ADVICE_"):].lower(): number for name, number in vars(c).i
 
 
 class Caps(enum.IntFlag):
-    """What would work on a component."""
+    """Which calls work on a component."""
 
     MAP, READ, RANGE, DIRECT, VERIFY, PAGE_EXCLUSIVE = (c.ZT_CAP_MAP, c.ZT_CAP_READ, c.ZT_CAP_RANGE, c.ZT_CAP_DIRECT,
                                                         c.ZT_CAP_VERIFY, c.ZT_CAP_PAGE_EXCLUSIVE)
 
 
 def buffer_of(target):
-    """The bytes of memory that is written to: of a tensor of PyTorch, an array of NumPy of any type, or what else is a buffer."""
+    """The writable bytes of a PyTorch tensor, a NumPy array of any type, or another buffer."""
     if hasattr(target, "data_ptr"):
         if target.device.type != "cpu" or not target.is_contiguous():
-            raise ValueError("a tensor that is read into is contiguous, and in the memory of the CPU")
+            raise ValueError("a tensor to read into must be contiguous and in the memory of the CPU")
         made = (ctypes.c_char * (target.numel() * target.element_size())).from_address(target.data_ptr())
         made.keep = target
         return made
     if hasattr(target, "__array_interface__"):
         if not (target.flags.c_contiguous and target.flags.writeable):
-            raise ValueError("an array that is read into is contiguous and writable")
-        target = target.reshape(-1).view("u1")  # which no type of bf16 keeps from being a buffer
+            raise ValueError("an array to read into must be contiguous and writable")
+        target = target.reshape(-1).view("u1")  # arrays of bf16 do not have a buffer; arrays of u1 do
     view = memoryview(target)
     view = view.cast("B") if view.nbytes else memoryview(bytearray())
     return (ctypes.c_char * view.nbytes).from_buffer(view)
@@ -51,7 +51,8 @@ def read_options(carrier: Carrier, threads: int, verify: bool, direct: str, prog
 
 
 def names_of(info) -> tuple[str, Optional[str], str]:
-    """Of a zt_component_info what its dtype, type and encoding are called: by the file, where the library has no name."""
+    """The names of dtype, type and encoding in a zt_component_info. Names that the library does not know are
+    the file's."""
     return (text(info.dtype_name) or dtype_name(info.dtype), text(info.type_name) or type_name(info.type),
             text(info.encoding_name) or encoding_name(info.encoding))
 
@@ -78,12 +79,14 @@ class Component(Handle):
 
     @property
     def size(self) -> int:
-        """Decoded bytes; found out where the file does not declare them."""
+        """The number of decoded bytes. If the file does not declare it, the component is decoded to count
+        them."""
         size = lib.zt_component_size(self._live())
         return self.measure() if size == c.ZT_UNKNOWN_SIZE else size
 
     def measure(self, progress: Progress = None) -> int:
-        """The same; progress(done, total) may return False to stop where all has to be decoded for it."""
+        """The number of decoded bytes. If the component must be decoded completely, progress(done, total) may
+        return False to stop."""
         carrier, measured = Carrier(), ctypes.c_uint64()
         carrier.check(lib.zt_component_measure(self._live(), carrier.progress(progress), None, ctypes.byref(measured)))
         return measured.value
@@ -94,7 +97,8 @@ class Component(Handle):
 
     def read(self) -> bytes:
         """The decoded bytes, in the host's byte order."""
-        if self.size > self.stored_size:  # which a file may say of any size: the library looks before it asks for memory
+        # the file may declare any size: the library checks it before it allocates
+        if self.size > self.stored_size:
             handle = ctypes.c_void_p()
             check(lib.zt_component_load(self._live(), None, ctypes.byref(handle)))
             made = Loaded(handle)
@@ -104,26 +108,27 @@ class Component(Handle):
         return buffer.raw
 
     def read_stored(self) -> bytes:
-        """The stored bytes as they are: compressed, of an unknown encoding."""
+        """The stored bytes, not decoded."""
         buffer = (ctypes.c_char * self.stored_size)()
         check(lib.zt_component_read_stored(self._live(), buffer, len(buffer)))
         return buffer.raw
 
     def read_range(self, offset: int, size: int) -> bytes:
-        """Some of the decoded bytes; only what is needed for them is decoded."""
+        """A range of the decoded bytes. Only the part that contains it is decoded."""
         buffer = (ctypes.c_char * size)()
         check(lib.zt_component_read_range(self._live(), offset, buffer, size))
         return buffer.raw
 
     def read_into(self, target: Any) -> None:
-        """Fills memory of the component's size: a NumPy array, a tensor of PyTorch on the CPU, a bytearray."""
+        """Decodes into memory of the component's size: a NumPy array, a PyTorch tensor on the CPU, or a
+        bytearray."""
         buffer = buffer_of(target)
         check(lib.zt_component_read(self._live(), buffer, len(buffer)))
 
     def numpy(self, shape: Optional[Iterable[int]] = None, *, threads: int = 0, verify: bool = False, progress: Progress = None) -> Any:
-        """The elements as an array: in the mapped file, read-only, where that can be; else decoded. The array keeps the
-        memory, and outlives the file. Elements without a NumPy type have their storage type. progress(done, total) may return
-        False to stop."""
+        """The elements as an array: read-only in the mapped file if possible, otherwise decoded. The array
+        keeps the memory, and stays valid after the file is closed. Elements without a NumPy type have their
+        storage type. progress(done, total) may return False to stop."""
         dtype = stored_dtype(*names_of(self._info)[:2])
         data, size, check_it = ctypes.c_void_p(), ctypes.c_size_t(), verify and Caps.VERIFY in self.caps
         if lib.zt_component_ptr(self._live(), ctypes.byref(data), ctypes.byref(size)) == c.ZT_OK:
@@ -148,7 +153,8 @@ class Component(Handle):
         return borrowed and self._file.mode != "private"
 
     def advise(self, advice: str) -> None:
-        """Says what will be done with the stored bytes: "willneed", "evict", "lock", ...; Unsupported where it cannot be."""
+        """Tells the system how the stored bytes will be used: "willneed", "evict", "lock", .... Raises
+        Unsupported if the file cannot be advised."""
         check(lib.zt_component_advise(self._live(), chosen(ADVICE, advice, "advice")))
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -162,31 +168,32 @@ class Component(Handle):
 
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-# Of a capsule: its address.
+# The address in a capsule.
 _valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
-# Where DLManagedTensorVersioned and DLManagedTensor keep their deleter.
+# Offsets of the deleters in DLManagedTensorVersioned and DLManagedTensor.
 _DELETERS = {b"dltensor_versioned": 16, b"dltensor": 56}
 
 
-# Those that were made, as long as somebody may have them. None has a destructor: that would be Python that runs while the exception is
-# on its way with which a consumer refuses a tensor, and would take its place.
+# Capsules that may still be referenced. They do not have a destructor: it would run Python code while a
+# consumer's exception, which refuses the tensor, is propagating, and would replace that exception.
 _capsules: deque = deque()
 
 
 def end_capsules(at_most: Optional[int] = None) -> None:
-    """Ends the tensors of capsules that nobody took and nobody has any more; looks at no more than so many."""
+    """Frees the tensors of capsules that no consumer took and no code references. Looks at no more than
+    at_most capsules."""
     for _ in range(len(_capsules) if at_most is None else at_most):
         try:
             held = [_capsules.popleft()]
         except IndexError:
             return
-        if sys.getrefcount(held[0]) > 2:  # by more than the list and the call
+        if sys.getrefcount(held[0]) > 2:  # more references than the list's and the call's
             _capsules.append(held[0])
             continue
         for name, place in _DELETERS.items():
-            if _valid(id(held[0]), name):  # nobody took it: a consumer renames it
+            if _valid(id(held[0]), name):  # not consumed: a consumer renames it
                 tensor = _pointer(id(held[0]), name)
                 deleter = ctypes.c_void_p.from_address(tensor + place).value
                 ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(tensor)
@@ -201,7 +208,7 @@ gc.callbacks.append(_at_collection)
 atexit.register(gc.callbacks.remove, _at_collection)
 
 
-# Tensors over memory of Python's: by address what holds that, and the library's own deleter.
+# Tensors over Python's memory: for each address the owner of the memory, and the library's own deleter.
 _kept: dict = {}
 
 
@@ -209,12 +216,12 @@ _kept: dict = {}
 def _end_kept(tensor):
     memory, _, deleter = _kept.pop(tensor)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(tensor)
-    del memory  # not before the library has looked at it for the last time
+    del memory  # only after the library's last access
 
 
 @atexit.register
 def _leave_kept():
-    """Whoever ends a tensor later finds no Python to call: the memory stays until the process ends."""
+    """Deleters that run after this cannot call Python. Their memory stays until the process ends."""
     for memory, place, deleter in _kept.values():
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
         place.value = deleter
@@ -222,7 +229,7 @@ def _leave_kept():
 
 def _capsule(function, of, name: bytes):
     made = ctypes.c_void_p()
-    end_capsules(2)  # more than one: what is left of those before grows fewer
+    end_capsules(2)  # more than one, so that the number of old ones shrinks
     check(function(of._live(), ctypes.byref(made)))
     memory = getattr(of._file, "_kept", None)
     if memory is not None:
@@ -245,7 +252,7 @@ def versioned(function, of, max_version, dl_device, copy):
 
 
 class Unversioned:
-    """An object for consumers of the DLPack before 1.0."""
+    """An object for consumers of DLPack before 1.0."""
 
     def __init__(self, made_of: Any) -> None:
         self._object = made_of
@@ -258,11 +265,11 @@ class Unversioned:
 
 
 def taken(tensor):
-    """The capsule of a tensor, its address in it, and whether it is versioned. It stays the tensor's."""
+    """A tensor's capsule, the address in it, and whether it is versioned. The tensor still owns it."""
     try:
         capsule = tensor.__dlpack__(max_version=(1, 1))
     except TypeError:
-        capsule = tensor.__dlpack__()  # of a library that knows no versions
+        capsule = tensor.__dlpack__()  # of a library before DLPack 1.0
     for name in _DELETERS:
         if _valid(id(capsule), name):
             return capsule, _pointer(id(capsule), name), name == b"dltensor_versioned"

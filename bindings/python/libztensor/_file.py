@@ -1,4 +1,4 @@
-"""Files, read."""
+"""Reading files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 class ComponentInfo(NamedTuple):
-    """What File.components tells of each; size is None where the file does not declare it."""
+    """A component in the result of File.components. size is None if the file does not declare it."""
 
     component: Component
     object: Object
@@ -50,7 +50,7 @@ class ComponentInfo(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """What File.failures found broken: a component, an object as a whole, or the padding (both are None)."""
+    """Damage that File.failures found: a component, an object as a whole, or the padding (both are None)."""
 
     object: Optional[Object]
     component: Optional[Component]
@@ -60,14 +60,15 @@ class Failure(NamedTuple):
 class Read(NamedTuple):
     """One read of File.read_batch, a Cache or a Load, into a writable buffer: bytes of a component, or numbers of an object.
 
-    component: all of it, length bytes from offset on, evenly spaced rows, or with start, count and step a slice of a dense
-    object's. rows: how many; a row has row_length bytes, the first one is at offset, and from one to the next it is
-    row_stride bytes, or row_length.
-    object, instead: its numbers as dtype ("float32", numpy.float16, ...), all of them, rows, or a slice. A row is the whole
-    last dimension; offset, the first row, and row_stride count rows.
-    dtype: of a component, too; everything is whole elements or whole blocks then. target_stride: bytes from one row to the
-    next in the target, 0 for rows without gaps. lossy: numbers that dtype cannot hold become infinite, or the nearest
-    integer; without it the read is LimitExceeded."""
+    component: read all of it, length bytes from offset on, rows at even distances, or with start, count and
+    step a slice of a dense object. rows: their number. A row has row_length bytes. The first row starts at
+    offset, and row_stride bytes (default: row_length) are between the starts of rows.
+    object, instead of component: read its numbers as dtype ("float32", numpy.float16, ...): all of them,
+    rows, or a slice. A row is the complete last dimension. offset (the first row) and row_stride count rows.
+    dtype also works with component; then the read must be complete elements or complete blocks.
+    target_stride: bytes between the starts of rows in the target; 0 for rows without gaps. lossy: numbers
+    that dtype cannot hold become infinite, or the nearest integer. Without it the read raises
+    LimitExceeded."""
 
     component: Optional[Component] = None
     target: Any = None
@@ -86,18 +87,20 @@ class Read(NamedTuple):
 
 
 class File(Handle, Mapping[str, Object]):
-    """An open file: a mapping from name to Object. Use it in a ``with`` block, or close() it; arrays outlive it. Of a
-    URL (s3://, gs://, az://, https://) a file or a model, if libztensor_remote is installed; remote has what zt_remote_options
-    has: {"endpoint": ..., "root_certificates": Path("authority.pem").read_text()}.
+    """An open file: a mapping from name to Object. Use it in a ``with`` block, or close() it. Arrays stay
+    valid after that. path may be a URL (s3://, gs://, az://, https://) of a file or a model, if
+    libztensor_remote is installed. remote has the fields of zt_remote_options: {"endpoint": ...,
+    "root_certificates": Path("authority.pem").read_text()}.
 
-    mode: "map" borrows bytes in place, "read" survives files that are cut short meanwhile, "auto" maps where that can be done and
-    the file is on this machine, "private" maps bytes that may be changed in memory only. containers: those that may be
-    opened ("safetensors", "GGUF", ...), all if None. progress: of verify, (done, total), may return False to stop. name: what
-    messages call it. allocator, hooks: what libztensor.allocator and libztensor.thread_hooks make. shards: "on use", "at open" or
-    "never" opens those of a file of zTensor 2, which shard_folder may have; "of models" is on use for open_model. part: open_model opens
-    the file alone, although it is a part of a model. include_unlisted: also tensors that its index names nowhere. combine: the
-    tensors of a quantized weight are one object. All else is
-    as zt_open_options says."""
+    mode: "map" maps the file and borrows its bytes; "read" is safe if the file is truncated during use;
+    "auto" maps local files if possible; "private" maps bytes that can be changed in memory only. containers:
+    the accepted containers ("safetensors", "GGUF", ...), all if None. progress: for verify, (done, total);
+    may return False to stop. name: the file's name in messages. allocator, hooks: results of
+    libztensor.allocator and libztensor.thread_hooks. shards: "on use", "at open" or "never" opens the shards
+    of a zTensor 2 file, which are searched in shard_folder. "of models" is "on use" for open_model only.
+    part: open_model opens only this file, even if it is a part of a model. include_unlisted: also list
+    tensors that the index does not name. combine: the tensors of a quantized weight become one object.
+    zt_open_options describes the other arguments."""
 
     def __init__(self, path: AnyPath, *, remote: Optional[dict[str, Any]] = None, **how: Any) -> None:
         if isinstance(path, str) and "://" in path:
@@ -109,14 +112,14 @@ class File(Handle, Mapping[str, Object]):
 
     @classmethod
     def open_model(cls, path: AnyPath, **how: Any) -> "File":
-        """A model that may be of many files, whichever of its files path names, or its folder."""
+        """Opens a model of one or several files. path is any of its files, or its folder."""
         if isinstance(path, str) and "://" in path:
             return cls(path, **how)
         return cls.__new__(cls)._open(lib.zt_open_model, os.fsencode(path), **how)
 
     @classmethod
     def open_parts(cls, paths: Iterable[AnyPath], **how: Any) -> "File":
-        """Several files as one."""
+        """Opens several files as one."""
         if isinstance(paths, (str, bytes)):
             raise TypeError(f"paths is a list of paths, not {paths!r}")
         names = [os.fsencode(path) for path in paths]
@@ -124,18 +127,18 @@ class File(Handle, Mapping[str, Object]):
 
     @classmethod
     def open_fd(cls, fd: int, offset: int = 0, length: int = c.ZT_WHOLE, **how: Any) -> "File":
-        """A file that is part of a larger one."""
+        """Opens a file that is inside a larger one."""
         return cls.__new__(cls)._open(lib.zt_open_fd, fd, offset, length, **how)
 
     @classmethod
     def open_handle(cls, handle: int, offset: int = 0, length: int = c.ZT_WHOLE, **how: Any) -> "File":
-        """A file that is part of a larger one, by a HANDLE of Windows (`msvcrt.get_osfhandle`)."""
+        """Opens a file that is inside a larger one, by a HANDLE of Windows (`msvcrt.get_osfhandle`)."""
         return cls.__new__(cls)._open(lib.zt_open_handle, handle, offset, length, **how)
 
     @classmethod
     def open_memory(cls, data: Any, **how: Any) -> "File":
-        """A file that is in memory: bytes, or any other contiguous buffer, which must not change. Arrays keep it, and so do
-        tensors that others took by DLPack."""
+        """Opens a file in memory: bytes, or another contiguous buffer, which must not change. Arrays and
+        DLPack tensors keep it."""
         import numpy
 
         memory = numpy.frombuffer(data, "u1")
@@ -145,26 +148,27 @@ class File(Handle, Mapping[str, Object]):
 
     @classmethod
     def open_source(cls, given: Any, **how: Any) -> "File":
-        """A file that an object of yours reads: size() -> int and read_at(offset, writable view), from several threads at
-        once; perhaps read_many([(offset, view), ...]), close(), and gap, largest_request, concurrency, callers_thread as
-        zt_source has them."""
+        """Opens a file that an object of the caller reads. Methods: size() -> int and read_at(offset,
+        writable view), called from several threads at once. Optional: read_many([(offset, view), ...]),
+        close(), and the attributes gap, largest_request, concurrency and callers_thread of zt_source."""
         carrier = Carrier()
         made = source(carrier, given, how.get("name"))
         try:
             return cls.__new__(cls)._open(lib.zt_open_source, ctypes.byref(made), **how)
         except ZTensorError:
-            carrier.check(c.ZT_OK)  # what given raised
+            carrier.check(c.ZT_OK)  # an exception that given raised
             raise
 
     @classmethod
     def open_model_from(cls, given: Any, name: str, **how: Any) -> "File":
-        """A model whose files an object of yours opens: open(name) gives what open_source takes; perhaps list(folder) -> names."""
+        """Opens a model; an object of the caller opens its files. Methods: open(name) returns an argument for
+        open_source; optional list(folder) -> names."""
         carrier = Carrier()
         made = store(carrier, given)
         try:
             return cls.__new__(cls)._open(lib.zt_open_model_from, ctypes.byref(made), name.encode(), **how)
         except ZTensorError:
-            carrier.check(c.ZT_OK)  # what given raised
+            carrier.check(c.ZT_OK)  # an exception that given raised
             raise
 
     def _open(self, call, *what, mode: str = "map", strict: bool = False, verify: bool = False, threads: int = 0,
@@ -183,7 +187,7 @@ class File(Handle, Mapping[str, Object]):
                          shard_folder=None if shard_folder is None else os.fsencode(shard_folder))
         for given, kind, maker in ((allocator, c.zt_allocator, "allocator"), (hooks, c.zt_thread_hooks, "thread_hooks")):
             if given is not None and not isinstance(given, kind):
-                raise TypeError(f"libztensor.{maker} makes what is passed here, not {given!r}")
+                raise TypeError(f"pass a result of libztensor.{maker}, not {given!r}")
         if allocator is not None:
             wanted.allocator = ctypes.pointer(allocator)
         if hooks is not None:
@@ -200,7 +204,7 @@ class File(Handle, Mapping[str, Object]):
 
     @property
     def attribute_values(self) -> Optional[Value]:
-        """The attributes as a tree of values; None without attributes."""
+        """The attributes as a tree of values, or None."""
         found = lib.zt_file_attributes(self._live())
         return Value(self, found) if found else None
 
@@ -210,7 +214,7 @@ class File(Handle, Mapping[str, Object]):
         return [part_of(self._live(), i) for i in range(lib.zt_part_count(self._live()))]
 
     def bytes(self, part: int = 0) -> memoryview:
-        """All bytes of a part in the mapped file: until close()."""
+        """All bytes of a part in the mapped file, valid until close()."""
         data, size = ctypes.c_void_p(), ctypes.c_uint64()
         check(lib.zt_file_bytes(self._live(), part, ctypes.byref(data), ctypes.byref(size)))
         whole = memoryview((ctypes.c_char * size.value).from_address(data.value)).cast("B")
@@ -226,7 +230,7 @@ class File(Handle, Mapping[str, Object]):
         return self._handle
 
     def close(self) -> None:
-        """Gives the file back. Arrays and tensors that lie in it keep it mapped."""
+        """Closes the file. Arrays and tensors that use it keep it mapped."""
         lib.zt_close(self._handle)
         self._handle = ctypes.c_void_p()
         end_capsules()
@@ -250,18 +254,18 @@ class File(Handle, Mapping[str, Object]):
     def __getitem__(self, name: str) -> Object:
         found = lib.zt_object_find_n(self._live(), *sized(name, "surrogateescape"))
         if not found:
-            raise NotFound(f"there is no object {name!r}")
+            raise NotFound(f"the file has no object {name!r}")
         return Object(self, found)
 
     def at(self, index: int) -> Object:
-        """The object of that place in the file."""
+        """The object at an index, in the file's order."""
         found = lib.zt_object_at(self._live(), index) if index >= 0 else None
         if not found:
-            raise IndexError(f"there is no object {index}: the file has {len(self)}")
+            raise IndexError(f"object {index} is out of range: the file has {len(self)} objects")
         return Object(self, found)
 
     def components(self, object: Optional[Object] = None) -> Iterator[ComponentInfo]:
-        """What is known of every component, or those of an object, without touching their bytes."""
+        """Describes every component, or those of one object, without reading their bytes."""
         of = None if object is None else object._live()
 
         def made(info) -> ComponentInfo:
@@ -273,25 +277,26 @@ class File(Handle, Mapping[str, Object]):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What changes when the file does: for caches."""
+        """Identifies a version of the file, for caches."""
         return report(filled(lib.zt_file_identity, c.zt_identity, self._live()))
 
     @property
     def model_info(self) -> dict[str, Any]:
-        """What is not shown of a model: passed_over counts files in its folder, unlisted tensors that its index names
-        nowhere."""
+        """Counts of a model: passed_over, files in its folder that are not part of it; unlisted, tensors that
+        its index does not name."""
         return report(filled(lib.zt_model_get_info, c.zt_model_info, self._live()))
 
     def part_identity(self, part: int) -> dict[str, Any]:
-        """The same of one of the files of a model."""
+        """The identity of one of the model's files."""
         return report(filled(lib.zt_part_identity, c.zt_identity, self._live(), part))
 
     def verify(self, progress: Progress = None, *, on_failure: Optional[Callable[[Failure], Any]] = None,
                checks: Iterable[str] = (), threads: int = 0, object: Optional[Object] = None,
                component: Optional[Component] = None) -> dict[str, Any]:
-        """Checks every digest and all contents, of the file or of one object or component; what was looked at. checks: of
-        "digests", "contents", "padding", "shards" and "require digests", which fails for bytes without a digest.
-        progress(done, total) may return False to stop. on_failure is called for each failure, and may return False to stop; the first one is raised either way."""
+        """Checks every digest and all contents of the file, or of one object or component, and returns
+        counts. checks: a set of "digests", "contents", "padding", "shards" and "require digests", which fails
+        for bytes without a digest. progress(done, total) may return False to stop. on_failure is called for
+        each failure, and may return False to stop. verify raises the first failure in any case."""
         carrier = Carrier()
 
         def failed(_, of, part, status, message):
@@ -308,7 +313,7 @@ class File(Handle, Mapping[str, Object]):
         return report(found)
 
     def failures(self, **how: Any) -> list[Failure]:
-        """All that verify finds broken; nothing if all is well."""
+        """Returns all damage that verify finds; empty if there is no damage."""
         found: list = []
         try:
             self.verify(on_failure=found.append, **how)
@@ -320,10 +325,10 @@ class File(Handle, Mapping[str, Object]):
     def read_batch(self, targets: Union[Mapping[str, Any], Iterable[Read]], *, threads: int = 0, verify: bool = False, direct: str = "auto", chunk_size: int = 0,
                    in_flight: int = 0, pinned: bool = False, keep_going: bool = False, progress: Progress = None,
                    on_done: Optional[Callable[[int, Optional[ZTensorError]], Any]] = None) -> dict[str, Any]:
-        """Fills buffers, many at once: {name of a dense object: writable contiguous array}, or an iterable of Read, which
-        reads parts and converts numbers, too. direct:
-        "auto", "never" (through the page cache: for what is read again soon) or "always". on_done(number of the read, None or
-        its failure) is called as each is done. keep_going: the others are read if one fails; the first failure is raised at the
+        """Fills many buffers. targets: {name of a dense object: writable contiguous array}, or an iterable of
+        Read, which can also read parts and convert numbers. direct: "auto", "always", or "never", which uses
+        the page cache, for bytes that are read again soon. on_done(number of the read, None or its error) is
+        called when each is done. keep_going: if one fails, reads the others and raises the first error at the
         end."""
         if isinstance(targets, Mapping):
             targets = [Read(self[name]["data"], target) for name, target in targets.items()]
@@ -338,7 +343,7 @@ class File(Handle, Mapping[str, Object]):
 
 
 def part_of(file, number: int) -> Part:
-    """What is known of a part of an open file."""
+    """Describes a part of an open file."""
     info = filled(lib.zt_part_get_info, c.zt_part_info, file, number)
     path = None if info.path is None else os.fsdecode(info.path)
     return Part(path, info.size, text(lib.zt_container_name(info.container)))
@@ -350,13 +355,13 @@ def file_of(read: Read) -> Any:
 
 
 def requests_of(reads: Iterable[Read]) -> tuple:
-    """What C is asked for, and the targets that are to be kept."""
+    """The requests for C, and the targets to keep alive."""
     reads, targets = list(reads), []
     requests = (c.zt_read_request * len(reads))()
     for i, (request, read) in enumerate(zip(requests, reads)):
         request.struct_size, request.tag = ctypes.sizeof(request), i
         if (read.component is None) == (read.object is None):
-            raise InvalidArgument(f"read {i} has to have either a component or an object")
+            raise InvalidArgument(f"read {i} needs either a component or an object")
         if read.object is None:
             request.component, handle = read.component._live(), None
         else:
@@ -364,7 +369,7 @@ def requests_of(reads: Iterable[Read]) -> tuple:
             if read.dtype is None:
                 raise InvalidArgument(f"read {i} of {read.object.name!r} needs a dtype for its numbers, such as \"float32\"")
             if read.row_length or not read.rows and (read.offset, read.length) != (0, c.ZT_WHOLE):
-                raise InvalidArgument(f"read {i} of {read.object.name!r}: an object is read whole, in rows, or by start and count; "
+                raise InvalidArgument(f"read {i} of {read.object.name!r}: an object is read completely, in rows, or by start and count; "
                                       "offset needs rows, length and row_length are for components")
         is_part = read.rows or read.count is not None
         if read.rows and read.count is not None or is_part and read.length != c.ZT_WHOLE:
@@ -395,8 +400,8 @@ def requests_of(reads: Iterable[Read]) -> tuple:
 
 
 def listed(live, fill, kind, make) -> Iterator:
-    """What make makes of each struct that a listing function fills, while what the struct points to is there. live() raises where
-    that was closed meanwhile."""
+    """Calls make for each struct that a listing function fills, while the memory that the struct points to is
+    valid. live() raises if the file was closed meanwhile."""
     infos = (kind * 64)()
     infos[0].struct_size = ctypes.sizeof(kind)
     first, filled = 0, ctypes.c_size_t(1)

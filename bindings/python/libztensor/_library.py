@@ -1,4 +1,4 @@
-"""The shared library: where it is, its functions with their types, failures as exceptions."""
+"""The shared library: its path, its functions with their types, its errors as exceptions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ AnyPath = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
 
 class _Functions:
-    """The functions of the library. Each gets its types when it is first used: most programs use a few."""
+    """The functions of the library. A function gets its types at the first use, because most programs use
+    few."""
 
     def __init__(self, library: ctypes.CDLL):
         self._library = library
@@ -30,7 +31,7 @@ class _Functions:
 
 
 def _chosen(variable: str, name: str) -> str:
-    """What the environment names, or what lies beside this package, or what the system has under that name."""
+    """The path in the environment, the file beside this package, or the system's library with that name."""
     installed = os.path.join(os.path.dirname(os.path.realpath(__file__)), name)
     return os.environ.get(variable) or (installed if os.path.exists(installed) else name)
 
@@ -53,17 +54,17 @@ class zt_remote_options(ctypes.Structure):
 
 
 def remote_options(**given):
-    """How a service is asked: text and numbers as ztensor_remote.h has them."""
+    """Options of a remote service: text and numbers, as in ztensor_remote.h."""
     known = {name for name, _ in zt_remote_options._fields_[1:]}
     for name in given:
         if name not in known:
-            raise InvalidArgument(f"remote has no option {name!r}: there are {', '.join(sorted(known))}")
+            raise InvalidArgument(f"remote has no option {name!r}: the options are {', '.join(sorted(known))}")
     return options(zt_remote_options, **{name: value.encode() if isinstance(value, str) else value for name, value in given.items()})
 
 
 @functools.cache
 def remote():
-    """libztensor_remote: $LIBZTENSOR_REMOTE, beside this package, or where the system has it."""
+    """libztensor_remote: $LIBZTENSOR_REMOTE, the file beside this package, or the system's library."""
     name = {"darwin": "libztensor_remote.1.dylib", "win32": "ztensor_remote.dll"}.get(sys.platform, "libztensor_remote.so.1")
     chosen = _chosen("LIBZTENSOR_REMOTE", name)
     try:
@@ -93,8 +94,8 @@ class Handle:
 
 
 class ZTensorError(Exception):
-    """What went wrong. ``status`` is the ZT_ERROR_ number, ``rule`` the rule of the format that a file broke ("" if it
-    broke none), ``os_error`` the number of the system's error (0 if it was none of the system's)."""
+    """An error. ``status`` is the ZT_ERROR_ number. ``rule`` is the name of the format's rule that the file
+    broke, or "". ``os_error`` is the number of the system's error, or 0."""
 
     status = c.ZT_ERROR_INTERNAL
     rule = ""
@@ -102,7 +103,7 @@ class ZTensorError(Exception):
 
 
 class InvalidArgument(ZTensorError, ValueError):
-    """No file could make the argument right: an unknown value."""
+    """An argument is invalid whatever the file: an unknown value."""
 
     status = c.ZT_ERROR_INVALID_ARGUMENT
 
@@ -114,7 +115,7 @@ class IOFailure(ZTensorError, OSError):
 
 
 class NotFound(ZTensorError, KeyError):
-    """No such object, component, attribute or key."""
+    """The object, component, attribute or key does not exist."""
 
     __str__ = Exception.__str__  # KeyError puts the text in quotes
 
@@ -140,49 +141,50 @@ class DigestMismatch(ZTensorError, ValueError):
 
 
 class Unsupported(ZTensorError):
-    """Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a version."""
+    """The file is well-formed, but the library does not know an encoding, dtype, digest algorithm or version
+    in it."""
 
     status = c.ZT_ERROR_UNSUPPORTED
 
 
 class LimitExceeded(ZTensorError):
-    """Above a stated limit: of the manifest, of a decoded size, of the number of objects."""
+    """A limit is exceeded: of the manifest, of a decoded size, or of the number of objects."""
 
     status = c.ZT_ERROR_LIMIT
 
 
 class BufferSize(ZTensorError, ValueError):
-    """The memory of the caller is too small, or given data is not of the size of the shape."""
+    """The caller's memory is too small, or the size of the data does not match the shape."""
 
     status = c.ZT_ERROR_BUFFER_SIZE
 
 
 class NotMappable(ZTensorError):
-    """The bytes cannot be lent: compressed, of the other byte order, or not in memory."""
+    """The bytes cannot be borrowed: they are compressed, have the other byte order, or are not in memory."""
 
     status = c.ZT_ERROR_NOT_MAPPABLE
 
 
 class InvalidState(ZTensorError, ValueError):
-    """A call out of order: of a writer that has failed, or of a closed file."""
+    """A call in the wrong state: the writer has failed, or the file is closed."""
 
     status = c.ZT_ERROR_STATE
 
 
 class Exists(ZTensorError):
-    """An object or component of that name is there already."""
+    """An object or component with that name exists."""
 
     status = c.ZT_ERROR_EXISTS
 
 
 class Cancelled(ZTensorError):
-    """A function of the caller asked to stop."""
+    """A function of the caller stopped the call."""
 
     status = c.ZT_ERROR_CANCELLED
 
 
 class OutOfMemory(ZTensorError, MemoryError):
-    """Memory could not be had."""
+    """An allocation failed."""
 
     status = c.ZT_ERROR_OUT_OF_MEMORY
 
@@ -194,24 +196,25 @@ class InternalError(ZTensorError):
 
 
 class NoFile(ZTensorError, FileNotFoundError):
-    """There is nothing at the path."""
+    """The path does not exist."""
 
     status = c.ZT_ERROR_NO_FILE
 
 
 class TimedOut(ZTensorError, TimeoutError):
-    """What was waited for did not happen in the time that was given."""
+    """The wait reached its timeout."""
 
     status = c.ZT_ERROR_TIMEOUT
 
 
 class Busy(ZTensorError, BlockingIOError):
-    """Another writer has the file: an append, an edit or a repair that has not ended."""
+    """Another writer has the file open: an append, an edit or a repair."""
 
     status = c.ZT_ERROR_BUSY
 
 
-# Phrases of messages with names of C, and the same with Python's. They are long, so that no path or name of a tensor changes.
+# Phrases with C names in messages, and the phrases with Python's names. They are long, so that they do not
+# match in paths and tensor names.
 _WORDS = {
     "dst_stride is": "target_stride is",
     "row_length, row_stride or dst_stride": "row_length, row_stride or target_stride",
@@ -231,9 +234,9 @@ _WORDS = {
     "zt_verify_options.component is not one of its object": "component is not one of object",
     "says along which axis groups lie (has_axis)": "needs axis, along which its groups lie",
 }
-# Constants and numbers of requests, which no path has: ZT_MODE_READ is mode="read".
+# Constants and numbers of requests, which do not appear in paths: ZT_MODE_READ becomes mode="read".
 _CONSTANT, _REQUEST = re.compile(r"\bZT_(MODE|ADVICE|SHARDS)_([A-Z_]+)\b"), re.compile(r"^request (\d+):")
-# Fields that have another name here.
+# Fields that have a different name in Python.
 _NAMES = {"zstd_level": "level", "slot_count": "slots"}
 _CLASSES = {one.status: one for one in ZTensorError.__subclasses__()}
 for _class in (ZTensorError, *_CLASSES.values()):
@@ -241,7 +244,7 @@ for _class in (ZTensorError, *_CLASSES.values()):
 
 
 def failure(status: int, message: Optional[bytes]) -> ZTensorError:
-    """The exception of a status that a callback tells."""
+    """The exception for a status that a callback gets."""
     known = _CLASSES.get(status)
     text = (message or b"").decode("utf-8", "replace")
     for before, after in _WORDS.items():
@@ -252,7 +255,7 @@ def failure(status: int, message: Optional[bytes]) -> ZTensorError:
 
 
 def check(status: int) -> None:
-    """Raises what a status says."""
+    """Raises the exception for a status that is not ZT_OK."""
     if status != c.ZT_OK:
         raised = failure(status, lib.zt_last_error())
         raised.rule, raised.os_error = lib.zt_last_error_rule().decode(), lib.zt_last_os_error()
@@ -260,11 +263,12 @@ def check(status: int) -> None:
 
 
 def options(kind, /, **fields):
-    """A struct of the interface with struct_size set; all that is not given is the default."""
+    """A struct of the interface with struct_size set. Fields that are not given have the default."""
     made = kind(struct_size=ctypes.sizeof(kind))
     for name, value in fields.items():
         setattr(made, name, value)
-        if isinstance(value, int) and getattr(made, name) not in (value, None):  # C has fewer numbers
+        # the C type cannot hold the number
+        if isinstance(value, int) and getattr(made, name) not in (value, None):
             raise InvalidArgument(f"{_NAMES.get(name, name)} cannot be {value}")
     return made
 
@@ -285,14 +289,14 @@ def report(struct) -> dict[str, Any]:
 def chosen(table: dict, key, what: str) -> int:
     """The number of a name."""
     if key not in table:
-        raise InvalidArgument(f"{what} is one of {[k for k in table if k]}, not {key!r}")
+        raise InvalidArgument(f"{what} must be one of {[k for k in table if k]}, not {key!r}")
     return table[key]
 
 
 def sized(name: str, errors: str = "strict") -> tuple:
-    """A name and its length. The surrogates of a name that is in a file stand for bytes that are not UTF-8."""
+    """A name and its length. Surrogates in the name stand for bytes that are not UTF-8."""
     if not isinstance(name, str):
-        raise TypeError(f"a name is a text, not {name!r}")
+        raise TypeError(f"a name must be a text, not {name!r}")
     text = name.encode(errors=errors)
     return text, len(text)
 
@@ -302,14 +306,15 @@ def text(pointer: Optional[bytes]) -> Optional[str]:
 
 
 def field_text(struct, name: str) -> Optional[str]:
-    """A field of text with its length beside it. Bytes that are not UTF-8 come as surrogates, as in names of files."""
+    """A text field with its length beside it. Bytes that are not UTF-8 become surrogates, as in file
+    names."""
     found, length = getattr(struct, name), getattr(struct, name + "_length")
-    if found is not None and len(found) != length:  # it holds a NUL, at which ctypes ends a string
+    if found is not None and len(found) != length:  # it contains a NUL, where ctypes ends the string
         found = ctypes.string_at(ctypes.c_void_p.from_buffer(struct, getattr(type(struct), name).offset).value, length)
     return None if found is None else found.decode(errors="surrogateescape")
 
 
-# What numbers are called; None for those without a name.
+# Names of numbers; None for a number without a name.
 dtype_name = functools.cache(lambda number: text(lib.zt_dtype_name(number)))
 type_name = functools.cache(lambda number: text(lib.zt_type_name(number)))
 encoding_name = functools.cache(lambda number: text(lib.zt_encoding_name(number)))
@@ -317,14 +322,15 @@ format_name = functools.cache(lambda number: text(lib.zt_format_name(number)))
 
 
 def block_of(type: str) -> tuple[int, int]:
-    """How elements of a logical type lie in bytes: (32, 18) for "gguf.q4_0"."""
+    """The block of a logical type: (32, 18) for "gguf.q4_0", 32 elements in 18 bytes."""
     elements, size = ctypes.c_size_t(), ctypes.c_size_t()
     check(lib.zt_type_block(type_number(type), ctypes.byref(elements), ctypes.byref(size)))
     return elements.value, size.value
 
 
 def ggml_number(dtype: str, type: Optional[str] = None) -> int:
-    """ggml's number (enum ggml_type) of a dtype, or of a logical type stored as it: 0 for "f32", 2 for ("u8", "gguf.q4_0")."""
+    """ggml's number (enum ggml_type) of a dtype, or of a logical type stored as a dtype: 0 for "f32", 2 for
+    ("u8", "gguf.q4_0")."""
     number = ctypes.c_int32()
     kind = c.ZT_TYPE_NONE if type is None else type_number(type)
     check(lib.zt_type_ggml(dtype_number(dtype), kind, ctypes.byref(number)))
@@ -332,14 +338,14 @@ def ggml_number(dtype: str, type: Optional[str] = None) -> int:
 
 
 def ggml_type(number: int) -> tuple[str, Optional[str]]:
-    """The dtype of a number in ggml, and the logical type if it has one: ("u8", "gguf.q4_0") for 2."""
+    """The dtype for a number in ggml, and its logical type or None: ("u8", "gguf.q4_0") for 2."""
     dtype, kind = c.zt_dtype(), c.zt_type()
     check(lib.zt_type_from_ggml(number, ctypes.byref(dtype), ctypes.byref(kind)))
     return dtype_name(dtype.value), type_name(kind.value)
 
 
 def dtype_size(dtype: str) -> int:
-    """Bytes of an element of a dtype."""
+    """The size of an element of a dtype in bytes."""
     return lib.zt_dtype_size(dtype_number(dtype))
 
 

@@ -1,4 +1,4 @@
-"""Reads whose bytes are used while others are read."""
+"""Reads while the caller uses what was read."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _ORDERS = {"position": c.ZT_LOAD_ORDER_POSITION, "given": c.ZT_LOAD_ORDER_GIVEN,
 
 
 class LoadEvent:
-    """Bytes of a read, those from offset on, until release() or the end of the event's ``with`` block. number: of the read.
-    last: nothing more comes of it. error: why it failed, None if it did not."""
+    """Bytes of a read, from offset on, valid until release() or the end of the event's ``with`` block.
+    number: the index of the read. last: these are its last bytes. error: the error of the read, or None."""
 
     def __init__(self, load: "Load", event: Any) -> None:
         self._load, self._event = load, event
@@ -27,7 +27,8 @@ class LoadEvent:
 
     @property
     def data(self) -> memoryview:
-        """The bytes, read-only: in the read's target, or in a slot, which is filled again after release(). Raises error."""
+        """The bytes, read-only: in the read's target, or in a slot, which is reused after release(). Raises
+        error."""
         if self.error is not None:
             raise self.error
         if self._event is None:
@@ -39,7 +40,7 @@ class LoadEvent:
         return memoryview(memory).cast("B").toreadonly()
 
     def release(self) -> None:
-        """Gives the slot back, from any thread; once is enough."""
+        """Makes the slot available again. May be called from any thread, and more than once."""
         event, self._event = self._event, None
         if event is not None and self._load._handle:
             lib.zt_load_release(self._load._handle, ctypes.byref(event))
@@ -52,8 +53,8 @@ class LoadEvent:
 
 
 class PartStats(NamedTuple):
-    """What a load read of a file, or of a part of a model. path: None if it was not opened by one. direct_bytes: those that came past
-    the page cache. reason: why they came so."""
+    """Counts what a load read of a file, or of a part of a model. path: None if it was not opened by a path.
+    direct_bytes: bytes that bypassed the page cache. reason: the reason for the way of reading."""
 
     path: Optional[str]
     part: int
@@ -63,12 +64,13 @@ class PartStats(NamedTuple):
 
 
 class Load(Handle):
-    """Reads, of any files, that begin at once: each into its target, or, without one, into slots of a ring, which are filled again
-    when they are given back. Iterating gives LoadEvents until all is read, and releases each at the next step; next() leaves that
-    to its caller. Use it in a ``with`` block, or close() it; targets are the load's until then.
+    """Starts reads of one or more files. Each is read into its target or, without a target, into slots of a
+    ring. Iterating returns LoadEvents until all is read, and releases each at the next step. With next() the
+    caller releases them. Use it in a ``with`` block, or close() it. Until then the targets are in use.
 
-    ring: a writable buffer for the slots, None for memory of the library's. order: "position" in the files, "given" or "largest"
-    first. keep_going: a read that fails does not end the others. All else is as zt_load_options says."""
+    ring: a writable buffer for the slots, or None for memory of the library. order: "position" in the files,
+    "given", or "largest" first. keep_going: if a read fails, the others continue. zt_load_options describes
+    the other arguments."""
 
     def __init__(self, reads: Iterable[Read], *, slots: int = 0, slot_size: int = 0, ring: Any = None, threads: int = 0, verify: bool = False,
                  direct: str = "auto", chunk_size: int = 0, in_flight: int = 0, pinned: bool = False, order: str = "position",
@@ -77,7 +79,7 @@ class Load(Handle):
         self.stats: Optional[dict[str, Any]] = None
         reads = list(reads)
         requests, targets = requests_of(reads)
-        files = [file_of(read) for read in reads]  # with the memory that they read
+        files = [file_of(read) for read in reads]  # and the memory that they read
         wanted = options(c.zt_load_options, slot_count=slots, slot_size=slot_size, threads=threads, verify=verify,
                          direct=chosen(DIRECT, direct, "direct"), chunk_size=chunk_size, in_flight=in_flight, pinned=pinned,
                          order=chosen(_ORDERS, order, "order"), keep_going=keep_going)
@@ -97,8 +99,9 @@ class Load(Handle):
         return self._handle
 
     def next(self, timeout: Optional[float] = None) -> Optional[LoadEvent]:
-        """What is next, which is to be released; None if nothing came within timeout seconds. At the end StopIteration, or the
-        failure that ended the load. Any number of threads may ask."""
+        """Returns the next event; call release() on it. Returns None if there is no event within timeout
+        seconds. At the end it raises StopIteration, or the error that ended the load. Several threads may
+        call it."""
         event = options(c.zt_load_event)
         check(lib.zt_load_next(self._live(), -1 if timeout is None else int(timeout * 1e9), ctypes.byref(event)))
         if event.kind == c.ZT_LOAD_KIND_DONE:
@@ -117,19 +120,19 @@ class Load(Handle):
         return self._last
 
     def cancel(self) -> None:
-        """Has what waits in another thread raise Cancelled."""
+        """Calls of next() in other threads raise Cancelled."""
         check(lib.zt_load_cancel(self._live()))
 
     def part_stats(self) -> list[PartStats]:
-        """PartStats of each file and part that it reads, so far; before close()."""
+        """PartStats of each file and part, so far. Call it before close()."""
         def made(s) -> PartStats:
             return PartStats(part_of(s.file, s.part).path, s.part, s.stored_bytes, s.direct_bytes, text(s.reason))
 
         return list(listed(self._live, lib.zt_load_get_part_stats, c.zt_load_part_stats, made))
 
     def close(self) -> None:
-        """Stops what is not done; what events lent is gone, but for targets. stats tells what was read. No other thread may be using
-        the load."""
+        """Stops the load. The bytes of events become invalid, except those in targets. stats has the counts.
+        No other thread may be using the load."""
         if self._handle:
             stats = options(c.zt_read_stats)
             lib.zt_load_finish(self._handle, ctypes.byref(stats))

@@ -16,7 +16,7 @@ from ._value import Value, attributes
 
 
 class Csr(NamedTuple):
-    """A matrix of compressed sparse rows, checked."""
+    """A checked matrix of compressed sparse rows."""
 
     shape: tuple[int, ...]
     values: Any
@@ -25,7 +25,7 @@ class Csr(NamedTuple):
 
 
 class Coo(NamedTuple):
-    """A coordinate list, checked; coords has a row for each dimension."""
+    """A checked coordinate list. coords has a row for each dimension."""
 
     shape: tuple[int, ...]
     values: Any
@@ -33,7 +33,8 @@ class Coo(NamedTuple):
 
 
 class Quantized(NamedTuple):
-    """A tensor of quantized groups, checked; zeros is None without zeros. zTensor 2 sets the fields after them."""
+    """A checked tensor of quantized groups. zeros is None if it has no zeros. Only zTensor 2 sets the fields
+    after it."""
 
     shape: tuple[int, ...]
     bits: int
@@ -71,7 +72,7 @@ class Object(Handle, Mapping[str, Component]):
 
     @property
     def attribute_values(self) -> Optional[Value]:
-        """The attributes as a tree of values; None without attributes."""
+        """The attributes as a tree of values, or None."""
         found = lib.zt_object_attributes(self._live())
         return Value(self._file, found) if found else None
 
@@ -98,11 +99,11 @@ class Object(Handle, Mapping[str, Component]):
     def numpy(self, *, dtype: Any = None, **how: Any) -> Any:
         """A dense object as an array of its shape; see Component.numpy.
 
-        dtype, such as "float32" or numpy.float16: the numbers of any object, decoded into a new array, but
-        of a dense object that has this dtype, which stays in the file as without dtype. Blocks and groups
-        are decoded, what a sparse object does not store is 0. Each number is rounded once; LimitExceeded if a finite one
-        would become infinite or does not fit an integer. Complex numbers become pairs in a last dimension of 2. With
-        "float4_e2m1fn" 4-bit floats get a byte each, as ml_dtypes has them."""
+        With dtype, such as "float32" or numpy.float16, it returns the numbers of any object. They are decoded
+        into a new array, unless a dense object already has this dtype. Blocks and groups are decoded.
+        Elements that a sparse object does not store are 0. Each number is rounded once. Raises LimitExceeded
+        if a finite number would become infinite or does not fit an integer. Complex numbers become pairs in a
+        last dimension of 2. With "float4_e2m1fn" each 4-bit float gets a byte, as in ml_dtypes."""
         if dtype is not None:
             info, wanted = self._info, named(dtype)
             if info.format != c.ZT_FORMAT_DENSE or (type_name(info.type) or dtype_name(info.dtype)) != wanted:
@@ -132,8 +133,8 @@ class Object(Handle, Mapping[str, Component]):
         return made.reshape((*self.shape, 2) if is_pairs else self.shape)
 
     def tensor(self) -> Any:
-        """A dense object as an array of its shape, which the file keeps: decoded at most once, however often it is asked
-        for."""
+        """A dense object as an array of its shape. The file keeps the array, so the object is decoded at most
+        once."""
         view, part = filled(lib.zt_tensor_view, c.zt_tensor, self._live()), self["data"]
         dtype = stored_dtype(*names_of(part._info)[:2])
         return array(Retained(self._file), view.data, view.size, part._read_only(view.data), dtype, view.shape[:view.rank])
@@ -147,28 +148,30 @@ class Object(Handle, Mapping[str, Component]):
         return array(Retained(self._file), view.data, count * dtype.itemsize, self._file.mode != "private", dtype, (count,))
 
     def csr(self) -> Csr:
-        """A sparse_csr object, whose structure was checked."""
+        """Checks a sparse_csr object and returns its parts."""
         view = filled(lib.zt_csr_view, c.zt_csr, self._live())
         return Csr((view.rows, view.columns), *map(self._viewed, (view.values, view.indices, view.indptr)))
 
     def coo(self) -> Coo:
-        """A sparse_coo object, whose structure was checked."""
+        """Checks a sparse_coo object and returns its parts."""
         view = filled(lib.zt_coo_view, c.zt_coo, self._live())
         return Coo(self.shape, self._viewed(view.values), self._viewed(view.coords).reshape(view.rank, view.nnz))
 
     def quantized(self) -> Quantized:
-        """A quantized_group, zt.quant_group/1 or zt.mx/1 object, whose parts were checked to fit each other."""
+        """Checks a quantized_group, zt.quant_group/1 or zt.mx/1 object and returns its parts."""
         view = filled(lib.zt_quantized_view, c.zt_quantized, self._live())
         parts = map(self._viewed, (view.packed_weight, view.scales, view.zeros))
         return Quantized(self.shape, view.bits, view.group_size, text(view.packing), *parts, view.weights_per_element,
                          view.axis, view.zero_point, bool(view.msb_first), bool(view.zeros_packed))
 
     def size_as(self, dtype: Any) -> int:
-        """Bytes of all numbers as another dtype, as ``numpy(dtype=...)`` gives them; Unsupported if they cannot be converted."""
+        """The size of all numbers as another dtype in bytes; see ``numpy(dtype=...)``. Raises Unsupported if
+        they cannot be converted."""
         return size_as(self._live(), target_number(named(dtype)))
 
     def read_slice(self, start: Sequence[int], count: Sequence[int], step: Optional[Sequence[int]] = None) -> Any:
-        """A hyperslab of a dense object as a new array; only its bytes are read, as far as the encoding allows."""
+        """A hyperslab of a dense object as a new array. If the encoding allows it, only the slab's bytes are
+        read."""
         import numpy
 
         made = numpy.empty(tuple(count), numpy_dtype(self["data"].type or self["data"].dtype))
@@ -183,12 +186,13 @@ class Object(Handle, Mapping[str, Component]):
 
     def __dlpack__(self, *, stream: Any = None, max_version: Optional[tuple[int, int]] = None, dl_device: Any = None,
                    copy: Optional[bool] = None) -> Any:
-        """A DLPack capsule that shares memory. Consumers that do not know DLPack 1 cannot be told that memory is read-only:
-        they get it by ``unversioned()``."""
+        """A DLPack capsule that shares memory. Consumers before DLPack 1.0 cannot know that memory is
+        read-only; use ``unversioned()`` for them."""
         return versioned(lib.zt_object_to_dlpack, self, max_version, dl_device, copy)
 
     def unversioned(self) -> Unversioned:
-        """For consumers of the DLPack before 1.0 (PyTorch before 2.9): they share memory, and must not write to it."""
+        """For consumers of DLPack before 1.0 (PyTorch before 2.9). They share the memory and must not write
+        to it."""
         return Unversioned(self)
 
 
@@ -200,7 +204,7 @@ def size_as(handle, number: int) -> int:
 
 
 def numbers(values):
-    """Sizes or places, as C takes them."""
+    """Sizes or positions as a C array."""
     if values is not None and min(values, default=0) < 0:
         raise InvalidArgument(f"{tuple(values)} has a number below 0")
     return None if values is None else (ctypes.c_uint64 * len(values))(*values)

@@ -1,4 +1,4 @@
-"""safetensors files, written tensor by tensor: every size is known before the header is written."""
+"""Writes safetensors files tensor by tensor. Every size is known before the header is written."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any, BinaryIO, Optional
 
 from ._library import Unsupported
 
-# What safetensors calls types, in the order in which its own writer puts tensors into a file, which is this backwards.
+# safetensors' names of types, in the reverse of the order in which its writer stores tensors.
 NAMES = {"bool": "BOOL", "f4_e2m1": "F4", "f6_e2m3": "F6_E2M3", "f6_e3m2": "F6_E3M2", "u8": "U8", "i8": "I8", "f8_e5m2": "F8_E5M2",
          "f8_e4m3fn": "F8_E4M3", "f8_e8m0": "F8_E8M0", "f8_e4m3fnuz": "F8_E4M3FNUZ", "f8_e5m2fnuz": "F8_E5M2FNUZ", "i16": "I16",
          "u16": "U16", "f16": "F16", "bf16": "BF16", "i32": "I32", "u32": "U32", "f32": "F32", "complex64": "C64", "f64": "F64",
          "i64": "I64", "u64": "U64"}
-# Bits of an element, by the digits of the name that a file has for it.
+# Bits of an element, from the digits of its name in files.
 _BITS = {name: 8 if known == "BOOL" else int(re.match("[A-Z]+([0-9]+)", known)[1]) for name, known in NAMES.items()}  # type: ignore[index]
 _ORDER = {name: place for place, name in enumerate(NAMES)}
-_MAX_HEADER = 100_000_000  # more is refused by safetensors
-_PIECE = 64 << 20  # bytes of a write, so that a signal is handled between two of them
+_MAX_HEADER = 100_000_000  # safetensors rejects larger headers
+_PIECE = 64 << 20  # bytes of a write; signals are handled between two writes
 _numbers = itertools.count()
 
 
@@ -49,7 +49,7 @@ def _header(tensors: list, metadata: Optional[dict[str, str]]) -> bytes:
 
 
 def write(to: BinaryIO, tensors: list, metadata: Optional[dict[str, str]]) -> None:
-    """Writes tensors. Each one is made when it is written, and freed afterwards."""
+    """Writes tensors. Each is made when it is written, and freed afterwards."""
     for of in tensors:
         if of.type not in NAMES:
             raise Unsupported(f"{of.name!r}: safetensors has no elements of {of.type}: write a .zt file")
@@ -62,7 +62,7 @@ def write(to: BinaryIO, tensors: list, metadata: Optional[dict[str, str]]) -> No
         keep, address = of.make()
         if of.size:
             _write(to, memoryview((ctypes.c_char * of.size).from_address(address)).cast("B"))
-        del keep  # until here
+        del keep  # and not earlier
 
 
 def _write(to: BinaryIO, data: memoryview) -> None:
@@ -71,14 +71,14 @@ def _write(to: BinaryIO, data: memoryview) -> None:
 
 
 def save(path: Any, tensors: list, metadata: Optional[dict[str, str]]) -> None:
-    """Writes a file that takes its name when it is whole. As for a .zt file, what is replaced keeps its permissions, and of a
-    symbolic link the target is replaced."""
+    """Writes a file, which gets its name when it is complete. As for a .zt file, it has the permissions of
+    the replaced file. If path is a symbolic link, its target is replaced."""
     target = os.path.realpath(os.fsdecode(path))
     mode = None
     if os.path.lexists(target):
         mode = os.stat(target).st_mode
         if not stat.S_ISREG(mode):
-            raise OSError(f"{path}: it is there already and is not a regular file")
+            raise OSError(f"{path}: exists and is not a regular file")
         if not os.access(target, os.W_OK):
             raise PermissionError(f"{path}: it exists and is read-only")
     temporary, to = _hidden(target, 0o666 if mode is None else 0o600)
@@ -103,6 +103,6 @@ def _hidden(target: str, mode: int) -> tuple[str, BinaryIO]:
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
             return place, os.fdopen(os.open(place, flags, mode), "wb", buffering=0)
-        except FileExistsError:  # left by a process of our number
+        except FileExistsError:  # left by an earlier process with the same number
             continue
     raise AssertionError("numbers have no end")

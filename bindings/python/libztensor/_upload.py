@@ -1,4 +1,5 @@
-"""Tensors on a CUDA device: read into slots of pinned memory, and copied out of them while others are read."""
+"""Tensors on a CUDA device: read into slots of pinned memory and copied to the device while others are
+read."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ IN_FLIGHT = 256 << 20  # the library's default
 
 
 class _Copies:
-    """Copies that the device may still be doing, from the oldest on: what each says when it is done, and the events whose bytes it reads."""
+    """Copies that may still be in progress, oldest first: an event of the device for each, and the load's
+    events that it reads."""
 
     def __init__(self, load: Any, asynchronous: bool) -> None:
         self._load, self._asynchronous = load, asynchronous
@@ -38,7 +40,8 @@ class _Copies:
             self._mark()
 
     def _mark(self) -> None:
-        """All that was begun since the last mark is done when the device comes to this one."""
+        """Marks the copies that were started since the last mark; they are done when the device reaches this
+        mark."""
         done = torch.cuda.Event() if self._asynchronous else None
         if done is not None:
             done.record()
@@ -46,7 +49,7 @@ class _Copies:
         self._begun, self._bytes = [], 0
 
     def release(self, wait: bool) -> None:
-        """Gives the bytes of copies that are done back to the load; with wait at least the oldest ones'."""
+        """Releases the events of finished copies. With wait, waits for the oldest copies."""
         if wait and self._begun:
             self._mark()
         while self._pending:
@@ -62,13 +65,14 @@ class _Copies:
 
 
 def upload(wanted: list, device: torch.device, dtype_of) -> dict[str, Any]:
-    """Tensors by name. wanted: what libztensor.torch reads of open files. On another device than CUDA's a copy is done at once."""
+    """Tensors by name. wanted: the reads from libztensor.torch. On devices other than CUDA, copies are
+    synchronous."""
     bytes_of = [torch.empty(of.size, dtype=torch.uint8, device=device) for of in wanted]
     made = {}
     for of, memory in zip(wanted, bytes_of):
         dtype = dtype_of(of.type)
         if memory.numel() != math.prod(of.shape) * torch.empty(0, dtype=dtype).element_size():
-            raise ZTensorError(f"{of.name!r} has {of.size} bytes, not what its shape and type ask for")
+            raise ZTensorError(f"{of.name!r} has {of.size} bytes, which does not match its shape and type")
         made[of.name] = memory.view(dtype).view(of.shape)
     due = [number for number, of in enumerate(wanted) if of.size]
     if not due:
@@ -81,7 +85,7 @@ def upload(wanted: list, device: torch.device, dtype_of) -> dict[str, Any]:
     each = sum(of.size for of in wanted) // SLOTS + 1
     slot_size = min(SLOT_SIZE, max(SMALLEST_SLOT, -(-each // SMALLEST_SLOT) * SMALLEST_SLOT))
     ring = torch.empty(SLOTS * slot_size, dtype=torch.uint8, pin_memory=cuda)
-    # What is compressed and larger than a slot is decoded into temporary memory first.
+    # A compressed tensor that is larger than a slot is decoded into temporary memory first.
     how = options(c.zt_load_options, ring=ring.data_ptr(), slot_size=slot_size, slot_count=SLOTS, pinned=cuda,
                   in_flight=max(IN_FLIGHT, max(of.size for of in wanted)))
     load = ctypes.c_void_p()
@@ -103,7 +107,7 @@ def _copy(load: Any, ring: torch.Tensor, bytes_of: list, copies: _Copies) -> Non
     while True:
         copies.release(wait=False)
         event = options(c.zt_load_event)
-        # While copies are under way this only looks: it is their slots that the load may be waiting for.
+        # While copies are in progress, only poll: the load may be waiting for their slots.
         check(lib.zt_load_next(load, 0 if copies else -1, ctypes.byref(event)))
         check(event.status)
         if event.kind == c.ZT_LOAD_KIND_DONE:

@@ -1,4 +1,4 @@
-"""Attributes: a tree of values, and what Python makes of it."""
+"""Attributes: a tree of values, and their Python values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._library import Handle, InvalidArgument, NotFound, check, dtype_name, dtyp
 
 
 class Tag(NamedTuple):
-    """What CBOR tags with a number."""
+    """A value that CBOR tags with a number."""
 
     number: int
     value: Any
@@ -22,7 +22,8 @@ _ARRAY_BY_FIRST = {c.ZT_VALUE_KIND_INT: "i64"}
 
 
 class Value(Handle):
-    """A value of an attribute. Keeps its file open; a sequence of the items of an array, or of the pairs of a map."""
+    """A value of an attribute. Keeps its file open. A sequence of the items of an array, or of the pairs of a
+    map."""
 
     def __init__(self, file: Any, handle: int) -> None:
         self._file, self._handle = file, handle
@@ -38,7 +39,7 @@ class Value(Handle):
 
     @property
     def dtype(self) -> Optional[str]:
-        """The dtype that the container states of a number or the elements of an array; None where it states none."""
+        """The dtype that the container declares for a number or an array's elements, or None."""
         return dtype_name(lib.zt_value_dtype(self._live()))
 
     def __len__(self) -> int:
@@ -48,7 +49,7 @@ class Value(Handle):
         if isinstance(key, str):
             found = lib.zt_value_find_n(self._live(), *sized(key))
             if not found:
-                raise NotFound(f"there is no key {key!r}")
+                raise NotFound(f"the map has no key {key!r}")
         else:
             found = lib.zt_value_at(self._live(), key) if key >= 0 else None
             if not found:
@@ -64,21 +65,22 @@ class Value(Handle):
         return [Value(self._file, key).python() for key in keys]
 
     def numbers(self, dtype: Optional[str] = None) -> Any:
-        """An array of numbers as a NumPy array, exactly, or InvalidArgument. dtype: what the container states, if None."""
+        """An array of numbers as a NumPy array. dtype: the container's, if None. Raises InvalidArgument
+        if it cannot hold a number exactly."""
         import numpy
 
         from ._elements import numpy_dtype
 
         wanted = dtype or self.dtype
         if wanted is None:
-            raise InvalidArgument("the container states no dtype: name one")
+            raise InvalidArgument("the container does not declare a dtype: pass one")
         count = len(self) if self.kind == "array" else 1
         made = numpy.empty(count, numpy_dtype(wanted))
         check(lib.zt_value_read_numbers(self._live(), dtype_number(wanted), made.ctypes.data, count))
         return made
 
     def strings(self) -> list[str]:
-        """An array of strings, or InvalidArgument."""
+        """An array of strings. Raises InvalidArgument for other values."""
         count = len(self)
         starts, lengths = (ctypes.c_char_p * count)(), (ctypes.c_size_t * count)()
         check(lib.zt_value_read_strings(self._live(), starts, lengths, count))
@@ -86,7 +88,8 @@ class Value(Handle):
         return [ctypes.string_at(places[i], lengths[i]).decode() for i in range(count)]
 
     def json(self) -> Any:
-        """What json.loads makes of it; what JSON lacks is as zt_value_to_json says."""
+        """The value as JSON, parsed by json.loads. zt_value_to_json describes values that JSON does not
+        have."""
         import json
 
         needed = ctypes.c_size_t()
@@ -96,8 +99,8 @@ class Value(Handle):
         return json.loads(buffer.value.decode())
 
     def python(self) -> Any:
-        """None, bool, int, float, str, bytes, list, dict or Tag. A map with a key that a dict cannot have is a list of
-        pairs."""
+        """None, bool, int, float, str, bytes, list, dict or Tag. A map with a key that a dict cannot hold
+        becomes a list of pairs."""
         return _PYTHON[lib.zt_value_get_kind(self._live())](self)
 
     def _got(self, function, made):
@@ -124,7 +127,7 @@ class Value(Handle):
             if dtype := self.dtype or _ARRAY_BY_FIRST.get(first):
                 return self.numbers(dtype).tolist()
         except InvalidArgument:
-            pass  # of several kinds
+            pass  # of different kinds
         return [item.python() for item in self]
 
     def _dict(self):
@@ -150,5 +153,5 @@ _PYTHON = {
 
 
 def attributes(file, handle) -> dict[str, Any]:
-    """A map of attributes as Python has it."""
+    """A map of attributes as a Python dict."""
     return Value(file, handle).python() if handle else {}

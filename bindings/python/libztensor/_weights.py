@@ -1,4 +1,5 @@
-"""What libztensor.numpy and libztensor.torch have in common: the weights of a file or model by name, as safetensors has them."""
+"""The common part of libztensor.numpy and libztensor.torch: weights of a file or model by name, as in
+safetensors."""
 
 from __future__ import annotations
 
@@ -24,14 +25,15 @@ from ._writer import Writer
 
 _ARRAYS = (c.ZT_FORMAT_DENSE, c.ZT_FORMAT_BLOCKS)
 
-# What a file is written as, by the end of its name.
+# The container for each end of a file name.
 CONTAINERS = {".zt": "zt", ".safetensors": "safetensors"}
 # Types of elements that zTensor 1.2 does not have.
 _OF_2 = ("f4_e2m1", "f8_e8m0")
 
 
 class ToWrite(NamedTuple):
-    """A tensor to write. make() returns what keeps its bytes, contiguous and in the host's order, and their address."""
+    """A tensor to write. make() returns the owner of its bytes, which are contiguous and in the host's order,
+    and their address."""
 
     name: str
     shape: tuple[int, ...]
@@ -41,9 +43,10 @@ class ToWrite(NamedTuple):
 
 
 class Weight(NamedTuple):
-    """A tensor of a file. type: of its elements, "u8" for blocks, whose shape is then in bytes, PAIRS for two 4-bit floats in a
-    byte, "" if it cannot be read. element: its name. block: elements and bytes of a block, if rows are whole blocks. convert: the
-    dtype to which its numbers are converted, type, as C numbers it. is_whole: only all of them can be read."""
+    """A tensor of a file. type: of its elements; "u8" for blocks (shape is then in bytes); PAIRS for two
+    4-bit floats in a byte; "" if it cannot be read. element: the type's name. block: elements and bytes of a
+    block, if rows are whole blocks. convert: the number of the dtype (type) to which its numbers are
+    converted. is_whole: it can only be read completely."""
 
     name: str
     object: int
@@ -60,23 +63,24 @@ class Weight(NamedTuple):
 
     @property
     def file_shape(self) -> list[int]:
-        """The shape in the file, where two 4-bit floats of a byte are two elements."""
+        """The shape in the file, which counts two 4-bit floats in a byte as two elements."""
         return [*self.shape[:-1], self.shape[-1] * 2] if self.type == PAIRS else list(self.shape)
 
     @property
     def file_type(self) -> str:
-        """What safetensors calls its elements."""
+        """safetensors' name of the elements."""
         return _safetensors.NAMES.get(self.element, self.element.upper())
 
 
 def file_order(of: Weight) -> tuple[int, int, int]:
-    """Where a tensor is in a model. An empty one comes before what starts where it ends."""
+    """The position of a tensor in a model. An empty tensor comes before one that starts where it ends."""
     return of.part, of.offset, of.size
 
 
 def weights(file: File, refuse: bool = False, dtype: Optional[str] = None) -> Iterator[Weight]:
-    """All tensors in file order. Sparse objects and groups are left out, or refused. dtype: the floats, blocks, sparse
-    objects and groups as numbers of it. What cannot be converted is refused, or cannot be read."""
+    """All tensors in file order. Sparse objects and groups are left out or rejected. With dtype, floats,
+    blocks, sparse objects and groups become numbers of that dtype. Tensors that cannot be converted are
+    rejected, or marked as unreadable."""
     several = lib.zt_part_count(file._live()) > 1
 
     def made(info) -> Optional[Weight]:
@@ -102,7 +106,7 @@ def weights(file: File, refuse: bool = False, dtype: Optional[str] = None) -> It
 
 
 def _is_unknown(info) -> bool:
-    """Whether it is a tensor of a type that is unknown, as GGUF may have it."""
+    """Whether the tensor has an unknown type, which GGUF allows."""
     if info.format != c.ZT_FORMAT_OTHER:
         return False
     data = _data(info)
@@ -110,12 +114,12 @@ def _is_unknown(info) -> bool:
 
 
 def _data(info) -> int:
-    """The component with the elements. C says it only of objects that are one array."""
+    """The component with the elements. C sets it only for objects that are one array."""
     return info.component or lib.zt_component_find_n(info.object, b"data", 4)
 
 
 def no_array(name: str, format: int) -> Unsupported:
-    return Unsupported(f"{name!r} is {format_name(format)}, no array: pass dtype=\"float32\" for its numbers; libztensor.open gives "
+    return Unsupported(f"{name!r} is {format_name(format)}, not an array: pass dtype=\"float32\" for its numbers; libztensor.open gives "
                        "its components")
 
 
@@ -131,15 +135,16 @@ def _converted(of: Weight, info, dtype: str) -> Weight:
         return of
     number = target_number(dtype)
     size, shape = size_as(of.object, number), tuple(info.shape[:info.rank])
-    is_pairs = of.element.startswith("complex") or size != math.prod(shape) * lib.zt_dtype_size(number)  # complex numbers, which C converts as a whole
+    # complex numbers; C converts the object completely
+    is_pairs = of.element.startswith("complex") or size != math.prod(shape) * lib.zt_dtype_size(number)
     return of._replace(type=dtype, element=dtype, shape=(*shape, 2) if is_pairs else shape, size=size, block=None, convert=number,
                        is_whole=is_pairs)
 
 
 @functools.cache
 def _element(dtype: int, type: int) -> tuple:
-    """What elements are called, and how many of them are in how many bytes if these are blocks. Those of a type that is unknown are
-    as they are stored."""
+    """The name of the elements and, for blocks, the number of elements and bytes in a block. Elements of an
+    unknown type stay as they are stored."""
     known = type_name(type)
     return (known, block_of(known)) if known else (dtype_name(dtype), (1, 0))
 
@@ -149,14 +154,14 @@ def _weight(name: str, info, several: bool) -> Weight:
     encoding, data = info.encoding, _data(info)
     shape = tuple(info.shape[:info.rank])
     size = info.size
-    if size == c.ZT_UNKNOWN_SIZE:  # as of an unknown encoding, which is listed and cannot be read
+    if size == c.ZT_UNKNOWN_SIZE:  # an unknown encoding: listed, but not readable
         size = math.prod(shape) // elements * (width or lib.zt_dtype_size(info.dtype))
     kind, block = element, None
-    if elements > 1:  # several elements in some bytes: rows of bytes
+    if elements > 1:  # several elements share bytes: rows of bytes
         kind, row = "u8", (shape[-1] if shape else 1)
         block = (elements, width) if row % elements == 0 else None
         shape = (*shape[:-1], row // elements * width) if block else (size,)
-        if element == "f4_e2m1":  # a row that ends within a byte has no type that shows it
+        if element == "f4_e2m1":  # no type can describe a row that ends within a byte
             kind = PAIRS if block else element
     part = component_info(data).part if several else 0
     is_read = info.type != c.ZT_TYPE_OTHER or lib.zt_component_caps(data) & c.ZT_CAP_READ
@@ -171,13 +176,13 @@ def component_info(component: int):
 
 
 def weight(file: File, name: str, dtype: Optional[str] = None) -> Weight:
-    """One tensor. dtype: as numbers of it."""
+    """One tensor. With dtype, numbers of that dtype."""
     if not isinstance(name, str):
-        raise TypeError(f"a name is a text, not {name!r}")
+        raise TypeError(f"a name must be a text, not {name!r}")
     encoded = name.encode(errors="surrogateescape")
     found = lib.zt_object_find_n(file._live(), encoded, len(encoded))
     if not found:
-        raise NotFound(f"there is no tensor {name!r}")
+        raise NotFound(f"the file has no tensor {name!r}")
     info = filled(lib.zt_object_get_info, c.zt_object_info, found)
     if info.format in _ARRAYS or _is_unknown(info):
         of = _weight(name, info, True)
@@ -189,7 +194,7 @@ def weight(file: File, name: str, dtype: Optional[str] = None) -> Weight:
 
 
 def check_readable(of: Weight) -> None:
-    """Refuses a tensor that cannot be read."""
+    """Rejects a tensor that cannot be read."""
     if not of.type:
         encoding = names_of(component_info(of.component))[2]
         what = f"its type {of.element!r} is unknown" if encoding == "raw" else f"its type is {of.element!r}, its encoding {encoding!r}"
@@ -197,7 +202,7 @@ def check_readable(of: Weight) -> None:
 
 
 def request_of(request, of: Weight) -> None:
-    """Sets what is read of a request for all of a tensor."""
+    """Sets the fields of a request that reads a complete tensor."""
     request.struct_size, request.length, request.convert = ctypes.sizeof(request), c.ZT_WHOLE, of.convert
     if of.convert:
         request.object = of.object
@@ -206,7 +211,8 @@ def request_of(request, of: Weight) -> None:
 
 
 def read_into(file: File, wanted: list, **how: Any) -> None:
-    """Fills memory: (weight, address, its size, start and count of a slice in C's numbers or None) each, all in one call."""
+    """Reads into memory in one call. Each item: (weight, address, size of the memory, start and count of a
+    slice as C arrays or None)."""
     requests = (c.zt_read_request * len(wanted))()
     for i, (request, (of, address, size, slab)) in enumerate(zip(requests, wanted)):
         request_of(request, of)
@@ -218,13 +224,13 @@ def read_into(file: File, wanted: list, **how: Any) -> None:
 
 
 class Mapped:
-    """The mapped bytes of a file's parts, writable for this process alone, for tensors that lie in them."""
+    """The mapped bytes of a file's parts, writable for this process only, for tensors in them."""
 
     def __init__(self, file: File):
         self._file, self._parts, self._place = file, {}, ctypes.c_void_p()
 
     def part(self, number: int):
-        """The bytes of a part, which keep the file open; None where it is not mapped."""
+        """The bytes of a part, which keep the file open, or None if the part is not mapped."""
         if number not in self._parts:
             self._parts[number] = self._borrow(number)
         return self._parts[number]
@@ -238,12 +244,12 @@ class Mapped:
         return whole
 
     def holds(self, of: Weight) -> bool:
-        """Whether a tensor can lie there: its bytes are as they are in the file."""
+        """Whether a tensor can be in the mapped file: its stored bytes are its decoded bytes."""
         return lib.zt_component_ptr(of.component, ctypes.byref(self._place), None) == c.ZT_OK
 
 
 def places(index, shape: tuple) -> tuple:
-    """What an index takes of each dimension: a number from 0, or a slice of such, forwards."""
+    """The index in each dimension: a number from 0, or a slice with such numbers and a positive step."""
     given = index if isinstance(index, tuple) else (index,)
     if given.count(...) > 1 or sum(one is not ... for one in given) > len(shape):
         raise IndexError(f"too many indices for the shape {shape}")
@@ -258,7 +264,7 @@ def _place(one, dimension: int):
     if isinstance(one, slice):
         first, last, by = one.indices(dimension)
         if by < 1:
-            raise ValueError(f"a slice goes forwards, not by {by}")
+            raise ValueError(f"a slice needs a positive step, not {by}")
         return slice(first, max(first, last), by)
     if not hasattr(one, "__index__"):
         raise TypeError(f"an index has integers, slices and ..., not {one!r}")
@@ -269,15 +275,15 @@ def _place(one, dimension: int):
 
 
 def _is_plain(index) -> bool:
-    """Whether an index has integers, slices and ``...`` alone, so that a part of a tensor can be read."""
+    """Whether an index consists of integers, slices and ``...``, so that a part of a tensor can be read."""
     given = index if isinstance(index, tuple) else (index,)
     return all(one is ... or isinstance(one, (int, slice)) for one in given)
 
 
 class Slice(Handle):
-    """A tensor that is read in parts: ``[...]`` like an array, only with forward steps. Only what is needed is read; what
-    get_tensor leaves in the file stays there, and a part is then a view of it. Of PyTorch, lists of places, masks and None read all
-    of the tensor first."""
+    """A tensor that is read in parts: ``[...]`` as for an array, with positive steps. Only the part is read.
+    If get_tensor leaves the tensor in the mapped file, a part is a view of it. In PyTorch, index lists, masks
+    and None read the complete tensor first."""
 
     def __init__(self, opened: "Opened", of: Weight) -> None:
         self._opened, self._of = opened, of
@@ -286,11 +292,12 @@ class Slice(Handle):
         return f"of {self._of.name!r}: {self.get_dtype()} {self._of.shape}"
 
     def get_shape(self) -> list[int]:
-        """The shape in the file, where two 4-bit floats of a byte are two elements."""
+        """The shape in the file, which counts two 4-bit floats in a byte as two elements."""
         return self._of.file_shape
 
     def get_dtype(self) -> str:
-        """What safetensors calls the elements: "F32", "BF16"; others by their name here, in capitals."""
+        """safetensors' name of the elements: "F32", "BF16". Other types have the library's name in
+        capitals."""
         return self._of.file_type
 
     def __getitem__(self, index: Any) -> Any:
@@ -325,14 +332,14 @@ class Slice(Handle):
 
 
 def _of_pairs(name: str, one) -> slice:
-    """What is taken of a last dimension, in pairs of elements."""
+    """The index in the last dimension, converted to pairs of elements."""
     if not isinstance(one, slice) or one.step != 1 or one.start % 2 or one.stop % 2:
-        raise Unsupported(f"{name!r} has two 4-bit floats in each byte: a part begins and ends in front of an even index, in steps of 1")
+        raise Unsupported(f"{name!r} has two 4-bit floats in each byte: start and stop of a part must be even, and its step 1")
     return slice(one.start // 2, one.stop // 2, 1)
 
 
 class Opened(Handle):
-    """An open file or model, as ``safe_open`` of safetensors gives it. Use it in a ``with`` block."""
+    """An open file or model, like safetensors' ``safe_open``. Use it in a ``with`` block."""
 
     def __init__(self, filename: AnyPath, framework: Any, mapped: bool, part: bool = False) -> None:
         self._framework = framework
@@ -344,14 +351,14 @@ class Opened(Handle):
         return self._file._summary()
 
     def _weights(self) -> dict[str, Weight]:
-        """All tensors by name, which are listed once."""
+        """All tensors by name, listed once."""
         self._file._live()
         if self._all is None:
             self._all = {of.name: of for of in weights(self._file)}
         return self._all
 
     def _weight(self, name: str, dtype: Any = None) -> Weight:
-        """One tensor; whoever asked for all names has it already."""
+        """One tensor; uses the list of all tensors if it exists."""
         self._file._live()
         if dtype is not None:
             return weight(self._file, name, named(dtype))
@@ -368,12 +375,12 @@ class Opened(Handle):
         return sorted(self._weights())
 
     def offset_keys(self) -> list[str]:
-        """The names of all tensors, in the order of the file."""
+        """The names of all tensors, in the file's order."""
         return [of.name for of in sorted(self._weights().values(), key=file_order)]
 
     def metadata(self) -> Optional[dict[str, str]]:
-        """The attributes of the file that are texts; None without them, and {} for an empty map.
-        ``attributes`` has the others, too."""
+        """The text attributes of the file: None if it does not have attributes, {} if the map is empty.
+        ``attributes`` also has attributes of other types."""
         found = self._file.attribute_values
         if found is None:
             return None
@@ -387,8 +394,8 @@ class Opened(Handle):
         return self._file.attributes
 
     def get_tensor(self, name: str, *, dtype: Any = None) -> Any:
-        """A tensor. dtype, such as "float32": its numbers, decoded into a new tensor, also of blocks, groups and sparse
-        objects; see Object.numpy."""
+        """A tensor. With dtype, such as "float32": its numbers, decoded into a new tensor, also for blocks,
+        groups and sparse objects; see Object.numpy."""
         if dtype is not None and named(dtype) == FOUR:
             return self._framework.four(self._file[name])
         return take(self._file, [self._weight(name, dtype)], self._framework, self._mapped)[name]
@@ -399,24 +406,24 @@ class Opened(Handle):
         return load(self._file, self._framework, self._mapped, dtype=dtype)
 
     def get_slice(self, name: str, *, dtype: Any = None) -> Slice:
-        """A tensor that is read in parts. dtype: its numbers as for get_tensor, of blocks in whole blocks."""
+        """A tensor that is read in parts. dtype: as for get_tensor; blocks are read as whole blocks."""
         return Slice(self, self._weight(name, dtype))
 
 
 def in_place(of: Weight, framework, mapped: Optional[Mapped]):
-    """A tensor in the mapped file; None if it cannot lie there."""
+    """A tensor in the mapped file, or None if it cannot be there."""
     part = mapped.part(of.part) if mapped is not None and of.size and not of.convert else None
     return framework.over(part, of) if part is not None and framework.fits(of) and mapped.holds(of) else None
 
 
 def _check_size(of: Weight, size: int) -> None:
-    """A file may say any shape of a type that it alone knows."""
+    """For a type that only the file knows, the file may declare any shape."""
     if size != of.size:
-        raise ZTensorError(f"{of.name!r} has {of.size} bytes, its shape and type ask for {size}")
+        raise ZTensorError(f"{of.name!r} has {of.size} bytes, its shape and type need {size}")
 
 
 def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict[str, Any]:
-    """Tensors: those that can lie in the mapped file do, all others are read in one call."""
+    """Tensors. Those that can be in the mapped file stay there; all others are read in one call."""
     for of in wanted:
         check_readable(of)
     uploaded = wanted if framework.uploads(wanted) else []
@@ -438,7 +445,8 @@ def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict[
 
 
 def load(file: File, framework, mapped: Optional[Mapped], skip_unreadable: bool = False, dtype: Any = None) -> dict[str, Any]:
-    """All tensors of a file or model. One that cannot be read is an error or, with skip_unreadable, left out with a warning."""
+    """All tensors of a file or model. A tensor that cannot be read is an error. With skip_unreadable it is
+    left out with a warning."""
     wanted = list(weights(file, refuse=not skip_unreadable, dtype=_float(dtype)))
     if skip_unreadable:
         names = {of.name for of in wanted}
@@ -451,7 +459,7 @@ def load(file: File, framework, mapped: Optional[Mapped], skip_unreadable: bool 
 
 
 def _float(dtype: Any) -> Optional[str]:
-    """The library's name of the float type that all floats become."""
+    """The library's name of the float type to which all floats are converted."""
     name = None if dtype is None else named(dtype)
     if name not in (None, "f64", "f32", "f16", "bf16"):
         raise InvalidArgument(f"the floats of a file can become float64, float32, float16 or bfloat16, not {LONG[name]}; "
@@ -460,24 +468,25 @@ def _float(dtype: Any) -> Optional[str]:
 
 
 def is_mapped(backend: str) -> bool:
-    """What safetensors calls how bytes are read: "mmap" leaves them in the file, where that can be, "pread" reads them."""
+    """safetensors' name of the way to read: "mmap" leaves bytes in the mapped file if possible, "pread" reads
+    them."""
     if backend not in ("mmap", "pread"):
         raise ZTensorError(f"backend {backend!r} is not one of mmap, pread")
     return backend == "mmap"
 
 
 def load_file(filename: AnyPath, framework, mapped: bool, skip_unreadable: bool = False, dtype: Any = None, part: bool = False) -> dict:
-    """All tensors of a file or model that is opened for it. What is mapped is mostly looked at from front to back, and is read
-    far ahead then: otherwise a disk is asked for little at a time."""
+    """Opens a file or model and loads all its tensors. Mapped bytes are usually read from front to back, so
+    the system is told to read far ahead. Otherwise it reads little at a time from a disk."""
     mode, advice = ("private", "sequential") if mapped else ("auto", "none")
-    # Codes alone are no numbers: a weight that a tool stored as several tensors is one.
+    # Codes alone are not numbers: combine the tensors of each quantized weight.
     with File.open_model(os.fspath(filename), mode=mode, advice=advice, part=part, combine=dtype is not None) as file:
         return load(file, framework, Mapped(file) if mapped else None, skip_unreadable, dtype)
 
 
 def in_pieces(file: File, framework, budget: int, rank: int, world: int, dimension_of, dtype: Any = None) -> Iterator[tuple]:
-    """(name, tensor) in file order; at most budget bytes are read ahead, and one tensor more. dimension_of(name, shape): the
-    dimension along which ranks share a tensor, or None for all of it."""
+    """(name, tensor) in file order. At most budget bytes are read ahead, plus one tensor. dimension_of(name,
+    shape): the dimension along which ranks share a tensor, or None for the complete tensor."""
     group: list = []
     held = 0
 
@@ -513,7 +522,7 @@ def in_pieces(file: File, framework, budget: int, rank: int, world: int, dimensi
 
 
 def _in_elements(of: Weight, place: list) -> list:
-    """Where a slab begins, or how large it is, in elements: the shape of blocks is in bytes."""
+    """The start or size of a slab in elements; the shape of blocks is in bytes."""
     if of.type == of.element:
         return place
     if of.block is None:
@@ -525,12 +534,12 @@ def _in_elements(of: Weight, place: list) -> list:
 
 
 def container_of(filename: AnyPath, container: Optional[str]) -> str:
-    """What a file of that name is written as: "zt" or "safetensors"."""
+    """The container for a file name: "zt" or "safetensors"."""
     if container is None:
         name = os.fspath(filename)
         container = CONTAINERS.get(os.path.splitext(os.fsdecode(name))[1].lower())
         if container is None:
-            raise ValueError(f"the name {name!r} does not say what to write: it has to end in .zt or .safetensors, or pass "
+            raise ValueError(f"the name {name!r} does not select a container: it must end in .zt or .safetensors, or pass "
                              "container='zt' or container='safetensors' (zt convert writes .gguf and .npz)")
     if container not in CONTAINERS.values():
         raise ValueError(f"container {container!r} is not one of {', '.join(map(repr, CONTAINERS.values()))}")
@@ -538,13 +547,13 @@ def container_of(filename: AnyPath, container: Optional[str]) -> str:
 
 
 def save(tensors: list[ToWrite], filename, metadata: Optional[dict[str, Any]], container: Optional[str]) -> Optional[bytes]:
-    """Writes tensors to a file, or, if filename is None, returns the bytes of one."""
+    """Writes tensors to a file. If filename is None, it returns the file's bytes."""
     for key, value in (metadata or {}).items():
         if not isinstance(key, str) or not isinstance(value, str):
-            raise TypeError("metadata has texts as keys and as values")
+            raise TypeError("keys and values of metadata must be texts")
     for of in tensors:
         if not isinstance(of.name, str):
-            raise TypeError(f"a name is a text, not {of.name!r}")
+            raise TypeError(f"a name must be a text, not {of.name!r}")
     stream = io.BytesIO() if filename is None else None
     if container_of(filename, container) == "zt":
         _save_zt(tensors, filename, stream, metadata or {})
@@ -556,7 +565,8 @@ def save(tensors: list[ToWrite], filename, metadata: Optional[dict[str, Any]], c
 
 
 def _save_zt(tensors: list[ToWrite], filename, stream, metadata: dict[str, str]) -> None:
-    """Each tensor as a dense object, several at once where that is faster: all are in memory meanwhile."""
+    """Writes each tensor as a dense object, several at once if that is faster. All are in memory
+    meanwhile."""
     to = {"stream": stream} if stream is not None else {"path": filename}
     with Writer(**to, version=2 if any(of.type in _OF_2 for of in tensors) else None) as writer:
         for key, value in metadata.items():
@@ -570,4 +580,4 @@ def _save_zt(tensors: list[ToWrite], filename, stream, metadata: dict[str, str])
             request.size, (request.dtype, request.type) = of.size, type_numbers(of.type)
             keep.append((made, request.shape))
         writer._check(lib.zt_write_batch(writer._live(), requests, len(requests)))
-        del keep  # until here
+        del keep  # and not earlier

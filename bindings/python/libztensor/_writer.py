@@ -1,4 +1,4 @@
-"""Files, written."""
+"""Writing files."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ _FORMATS = {lib.zt_format_name(number).decode(): number for number in range(c.ZT
 
 
 class Writer(Handle):
-    """Writes a file that appears whole when the ``with`` block ends well, and not at all when it raises.
+    """Writes a file. When the ``with`` block ends, the complete file appears; if it raises, no file appears.
 
-    path: or ``stream``, an object with write(bytes). version: 2, "1.2.0", "1.1.0" or "0.1.0". encoding: "raw" or "zstd".
-    digest: "crc32c", "sha256", "xxh3" or "none"; crc32c by default, in version 2 xxh3. allow_damaged: copies go on past bytes
-    that do not agree with a checksum of their file, and give them no new digest. progress(bytes of the file, 0) may return False to stop. hooks: what libztensor.thread_hooks makes. All
-    else is as zt_write_options says."""
+    path: its path, or ``stream``: an object with write(bytes). version: 2, "1.2.0", "1.1.0" or "0.1.0".
+    encoding: "raw" or "zstd". digest: "crc32c", "sha256", "xxh3" or "none"; the default is xxh3 in version 2,
+    otherwise crc32c. allow_damaged: copies bytes that do not match their checksum, without a new digest.
+    progress(bytes of the file, 0) may return False to stop. hooks: a result of libztensor.thread_hooks.
+    zt_write_options describes the other arguments."""
 
     def __init__(self, path: Optional[AnyPath] = None, *, stream: Any = None, append: bool = False, version: Union[int, str, None] = None,
                  encoding: Optional[str] = None, digest: Optional[str] = None, level: int = 0, durable: bool = False,
@@ -67,14 +68,14 @@ class Writer(Handle):
 
     def add(self, name: str, array: Any, *, encoding: Optional[str] = None, digest: Optional[str] = None,
             attributes: Optional[dict[str, Any]] = None) -> None:
-        """Writes an array as a dense object; what is not contiguous is copied first."""
+        """Writes an array as a dense object. An array that is not contiguous is copied first."""
         import numpy
 
         array = numpy.asarray(array)
         self.add_object(name, "dense", array.shape, {"data": array}, encoding=encoding, digest=digest, attributes=attributes)
 
     def add_batch(self, arrays: Mapping[str, Any], *, encoding: Optional[str] = None, digest: Optional[str] = None) -> None:
-        """Writes {name: array} as dense objects, several at once where that is faster."""
+        """Writes {name: array} as dense objects, several at once if that is faster."""
         requests, keep = (c.zt_write_request * len(arrays))(), []
         for request, (name, array) in zip(requests, arrays.items()):
             shape = array.shape
@@ -103,35 +104,35 @@ class Writer(Handle):
         self._check(lib.zt_write_object(self._live(), ctypes.byref(whole)))
 
     def object(self, name: str, format: str, shape: Sequence[int], *, attributes: Optional[dict[str, Any]] = None) -> "OpenObject":
-        """Begins an object that is written piece by piece, in a ``with`` block."""
+        """Starts an object that is written in pieces, in a ``with`` block."""
         whole = _object(name, format, shape, attributes)
         self._check(lib.zt_write_begin(self._live(), ctypes.byref(whole)))
         return OpenObject(self, name)
 
     def add_csr(self, name: str, shape: Sequence[int], values: Any, indices: Any, indptr: Any) -> None:
-        """Writes a sparse_csr object, whose structure is checked."""
+        """Checks and writes a sparse_csr object."""
         if len(shape) != 2:
             raise InvalidArgument(f"a csr object has two dimensions, not {len(shape)}")
         values, indices, indptr = contiguous(values), contiguous(indices, "uint64"), contiguous(indptr, "uint64")
         if indices.size != values.size or indptr.size != shape[0] + 1:
-            raise ValueError("a csr object has an index for each value, and rows + 1 row starts")
+            raise ValueError("a csr object needs one index for each value, and rows + 1 row starts")
         self._check(lib.zt_write_csr(self._live(), *sized(name), *types(values.dtype), numbers(shape), values.size,
                                           values.ctypes.data, values.nbytes, _u64(indices), _u64(indptr)))
 
     def add_coo(self, name: str, shape: Sequence[int], values: Any, coords: Any) -> None:
-        """Writes a sparse_coo object, whose structure is checked; coords has a row for each dimension."""
+        """Checks and writes a sparse_coo object. coords has a row for each dimension."""
         values, coords = contiguous(values), contiguous(coords, "uint64")
         if coords.size != values.size * len(shape):
-            raise ValueError("a coo object has a coordinate for each value and dimension")
+            raise ValueError("a coo object needs one coordinate for each value and dimension")
         self._check(lib.zt_write_coo(self._live(), *sized(name), *types(values.dtype), numbers(shape), len(shape), values.size,
                                           values.ctypes.data, values.nbytes, _u64(coords)))
 
     def add_quantized(self, name: str, shape: Sequence[int], packed_weight: Any, scales: Any, zeros: Any = None, *, bits: int = 0,
                       group_size: int = 0, packing: Optional[str] = None, axis: Optional[int] = None, zero_point: int = 0,
                       msb_first: bool = False, zeros_packed: bool = False) -> None:
-        """Writes a quantized_group object, whose geometry is checked; in zTensor 2, which demands axis, zt.quant_group/1.
+        """Checks and writes a quantized_group object. zTensor 2 needs axis and stores zt.quant_group/1.
 
-        axis: the dimension along which groups lie, from the last one on if it is negative."""
+        axis: the dimension along which groups lie; negative values count from the last dimension."""
         if axis is None and (zero_point or msb_first or zeros_packed):
             raise InvalidArgument("zero_point, msb_first and zeros_packed need axis, along which groups lie")
         if axis is not None and not -len(shape) <= axis < len(shape):
@@ -151,16 +152,17 @@ class Writer(Handle):
         self._check(lib.zt_write_quantized(self._live(), *sized(name), numbers(shape), len(shape), ctypes.byref(desc)))
 
     def add_dlpack(self, name: str, tensor: Any) -> None:
-        """Writes a tensor that speaks DLPack, of the host's memory, of any strides."""
+        """Writes a tensor with DLPack support, in the host's memory, with any strides."""
         capsule, place, is_versioned = taken(tensor)
         call = lib.zt_write_dlpack if is_versioned else lib.zt_write_dlpack_unversioned
         self._check(call(self._live(), *sized(name), place))
-        del capsule  # until here
+        del capsule  # and not earlier
 
     def copy(self, source: Object, new_name: Optional[str] = None, *, encoding: Optional[str] = None,
              digest: Optional[str] = None, dtype: Optional[str] = None, type: Optional[str] = None) -> None:
-        """Copies the stored bytes of an object of an open file of any container; or writes it anew with another encoding,
-        digest, or dtype of its floats. type: the block type to quantize floats to, "gguf.q8_0"."""
+        """Copies the stored bytes of an object of an open file of any container. With another encoding,
+        digest or dtype of floats, it rewrites the object. type: the block type to quantize floats to,
+        "gguf.q8_0"."""
         name, length = _optional(new_name)
         wanted = options(c.zt_copy_options, name=name, name_length=length, encoding=chosen(_ENCODINGS, encoding, "encoding"),
                          digest=chosen(_DIGESTS, digest, "digest"),
@@ -169,46 +171,48 @@ class Writer(Handle):
         self._check(lib.zt_write_copy(self._live(), source._live(), ctypes.byref(wanted)))
 
     def add_shard(self, name: str, file: File) -> None:
-        """Makes an open file of zTensor 2 a shard of the one that is written; readers look for it as STEM-NAME.zt."""
+        """Makes an open file of zTensor 2 a shard of the file that is written. Readers look for it as
+        STEM-NAME.zt."""
         self._check(lib.zt_write_shard(self._live(), *sized(name), file._live()))
 
     def link(self, source: Object, new_name: Optional[str] = None) -> None:
-        """Adds an object of a file that add_shard made a shard; its bytes stay there."""
+        """Adds an object of a shard that add_shard added. Its bytes stay in the shard."""
         self._check(lib.zt_write_link(self._live(), source._live(), *_optional(new_name)))
 
     def copy_attributes(self, source: File) -> None:
-        """Sets all attributes of the file to those of an open file, of any container."""
+        """Replaces all attributes of the file by those of an open file, of any container."""
         self._check(lib.zt_write_copy_attributes(self._live(), source._live()))
 
     def set_attribute(self, key: str, value: Any, *, object: Optional[str] = None) -> None:
-        """An attribute of the file, or of the object of that name, which is being written or was there before an append:
-        anything that JSON has, bytes, a NumPy array of numbers, or a Value of an open file."""
+        """Sets an attribute of the file or, by its name, of an object: one that is being written, or one that
+        the file had before an append. The value is anything that JSON has, bytes, a NumPy array of numbers,
+        or a Value of an open file."""
         attribute, keep = _attribute(value)
         name, attribute.key_length = sized(key)
         self._check(lib.zt_write_attribute(self._live(), *_optional(object), name, ctypes.byref(attribute)))
-        del keep  # until here
+        del keep  # and not earlier
 
     def remove_attribute(self, key: str, *, object: Optional[str] = None) -> None:
-        """Takes an attribute away; see set_attribute."""
+        """Removes an attribute; see set_attribute."""
         self.set_attribute(key, _REMOVE, object=object)
 
     def remove_object(self, name: str) -> None:
-        """Takes an object away that the file had before an append; another of that name may be written."""
+        """Removes an object that the file had before an append. A new object may have its name."""
         self._check(lib.zt_write_remove(self._live(), *sized(name)))
 
     def rename_object(self, name: str, new_name: str) -> None:
-        """Gives an object another name that the file had before an append."""
+        """Renames an object that the file had before an append."""
         self._check(lib.zt_write_rename(self._live(), *sized(name), *sized(new_name)))
 
     def finish(self) -> dict[str, Any]:
-        """Publishes the file; what was written."""
+        """Publishes the file and returns what was written."""
         summary = options(c.zt_write_summary)
         handle, self._handle = self._live(), ctypes.c_void_p()
         self._check(lib.zt_write_finish(handle, ctypes.byref(summary)))
         return report(summary)
 
     def abort(self) -> None:
-        """Leaves no trace."""
+        """Discards the file."""
         lib.zt_write_abort(self._handle)
         self._handle = ctypes.c_void_p()
 
@@ -227,13 +231,13 @@ class Writer(Handle):
 
 
 class OpenObject(Handle):
-    """An object that is written piece by piece."""
+    """An object that is written in pieces."""
 
     def __init__(self, writer: Writer, name: str) -> None:
         self._writer, self._name = writer, name
 
     def component(self, role: str, dtype: Any, *, size: int = 0, encoding: Optional[str] = None, digest: Optional[str] = None) -> None:
-        """Begins a component of elements of a NumPy dtype; size: its bytes, if that is known."""
+        """Starts a component with elements of a NumPy dtype. size: its bytes, if known."""
         import numpy
 
         part = c.zt_component_desc()
@@ -242,13 +246,13 @@ class OpenObject(Handle):
         self._writer._check(lib.zt_write_component(self._writer._live(), ctypes.byref(part)))
 
     def write(self, data: Any) -> None:
-        """Adds bytes, or an array, to the component; in the host's byte order."""
+        """Appends bytes or an array to the component, in the host's byte order."""
         data = data if isinstance(data, bytes) else stored(data)
         place = data if isinstance(data, bytes) else data.ctypes.data
         self._writer._check(lib.zt_write_data(self._writer._live(), place, len(data) if isinstance(data, bytes) else data.nbytes))
 
     def set_attribute(self, key: str, value: Any) -> None:
-        """An attribute of the object; see Writer.set_attribute."""
+        """Sets an attribute of the object; see Writer.set_attribute."""
         self._writer.set_attribute(key, value, object=self._name)
 
     def __enter__(self) -> "OpenObject":
@@ -295,7 +299,7 @@ def _object(name: str, format: str, shape, attributes: Optional[dict[str, Any]])
 
 
 def _attribute(value: Any) -> tuple:
-    """A value as C has it, and what it points to."""
+    """A value as a C struct, and the memory that it points to."""
     if value is _REMOVE:
         return options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_KIND_REMOVE), None
     if isinstance(value, Value):
@@ -321,17 +325,17 @@ def _attribute(value: Any) -> tuple:
 
 
 def create(path: Optional[AnyPath] = None, **how: Any) -> Writer:
-    """Begins a new file; see Writer."""
+    """Starts a new file; see Writer."""
     return Writer(path, **how)
 
 
 def append(path: AnyPath, **how: Any) -> Writer:
-    """Begins to append to a file; see Writer."""
+    """Starts to append to a file; see Writer."""
     return Writer(path, append=True, **how)
 
 
 def repair(path: AnyPath, *, dry_run: bool = False, cut_at: int = 0, progress: Progress = None) -> dict[str, Any]:
-    """Cuts an unfinished append back; see zt_repair. progress(done, total) may return False to stop."""
+    """Removes an unfinished append; see zt_repair. progress(done, total) may return False to stop."""
     carrier = Carrier()
     wanted = options(c.zt_repair_options, dry_run=dry_run, cut_at=cut_at, progress=carrier.progress(progress))
     found = options(c.zt_repair_report)

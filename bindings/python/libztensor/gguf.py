@@ -1,11 +1,12 @@
-"""GGUFReader, with the fields and tensors that the package gguf gives, of files with large vocabularies in a small part of its time:
+"""GGUFReader with the fields and tensors of the package gguf. It opens files with large vocabularies about
+20x faster:
 
     from libztensor.gguf import GGUFReader
 
     reader = GGUFReader("model.gguf")
     tokens = reader.fields["tokenizer.ggml.tokens"].contents()
 
-libztensor checks the file first. The parts of a field are arrays in the mapped file, which are made when they are asked for.
+libztensor checks the file first. The parts of a field are arrays in the mapped file, made at the first use.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class GGUFEndian(enum.IntEnum):
 
 
 def _types() -> tuple[dict[str, int], dict[int, tuple[int, int]]]:
-    """The library's types of ggml: numbers by name, and elements and bytes of a block by number."""
+    """ggml's types from the library: numbers by name, and elements and bytes of a block by number."""
     numbers, blocks = {}, {}
     for number in range(256):
         try:
@@ -76,7 +77,7 @@ _SCALARS = {GGUFValueType.UINT8: "u1", GGUFValueType.INT8: "i1", GGUFValueType.U
 
 
 class _Bytes:
-    """The bytes of a file, and how its numbers are read."""
+    """The bytes of a file, and the format of its numbers."""
 
     def __init__(self, data: Any, order: str):
         self.data, self.view = data, memoryview(data)
@@ -91,12 +92,12 @@ class _Bytes:
         return self.u64(self.view, offset)[0]
 
     def text(self, offset: int) -> str:
-        """A string, whose length is at offset."""
+        """A string. offset is the position of its length."""
         return str(self.view[offset + 8:offset + 8 + self.length(offset)], "utf-8")
 
 
 class _Strings(Sequence):
-    """Where the parts of strings are: the length and the bytes of each."""
+    """The positions of the parts of strings: a length and bytes for each."""
 
     def __init__(self, of: _Bytes, offset: int, count: int):
         self.of = of
@@ -116,7 +117,7 @@ class _Strings(Sequence):
 
 
 class _Numbers(Sequence):
-    """Where the parts of numbers are: each has its own."""
+    """The positions of the parts of numbers, one for each number."""
 
     def __init__(self, offset: int, count: int, form: str):
         self.offset, self.form, self.size = offset, form, numpy.dtype(form).itemsize
@@ -126,11 +127,12 @@ class _Numbers(Sequence):
         return self.count
 
     def __getitem__(self, index):
-        return range(self.offset, self.end, self.size)[index], self.form, 1  # or an IndexError
+        # raises IndexError if out of range
+        return range(self.offset, self.end, self.size)[index], self.form, 1
 
 
 class _Parts(Sequence):
-    """The parts of a field. Each is an array in the mapped file, made when it is asked for."""
+    """The parts of a field. Each is an array in the mapped file, made at the first use."""
 
     def __init__(self, of: _Bytes, first: list, rest: Sequence = ()):
         self._of, self._first, self._rest = of, first, rest
@@ -145,7 +147,7 @@ class _Parts(Sequence):
     def __getitem__(self, index: slice) -> list[numpy.ndarray]: ...
 
     def __getitem__(self, index: Union[int, slice]) -> Any:
-        chosen = range(len(self))[index]  # or an IndexError
+        chosen = range(len(self))[index]  # raises IndexError if out of range
         if isinstance(chosen, range):
             return [self[one] for one in chosen]
         known = len(self._first)
@@ -156,7 +158,8 @@ class _Parts(Sequence):
 
 
 class ReaderField(NamedTuple):
-    """A key and its value, or what the file says of a tensor. data: which of the parts have the value."""
+    """A key and its value, or the description of a tensor. data: the indices of the parts that hold the
+    value."""
 
     offset: int
     name: str
@@ -165,7 +168,7 @@ class ReaderField(NamedTuple):
     types: list[GGUFValueType] = []
 
     def contents(self, index_or_slice: Union[int, slice] = slice(None)) -> Any:
-        """The value as Python has it; of an array all of it, an element or a slice."""
+        """The Python value. Of an array: all elements, one, or a slice."""
         if not self.types:
             return None
         main, last = self.types[0], self.types[-1]
@@ -188,8 +191,8 @@ class ReaderField(NamedTuple):
 
 
 class ReaderTensor(NamedTuple):
-    """A tensor. shape: as the file has it, the innermost dimension first. data: an array in the mapped file; of blocks of quantized
-    numbers their bytes, in rows."""
+    """A tensor. shape: in the file's order, the innermost dimension first. data: an array in the mapped file.
+    Blocks of quantized numbers are rows of bytes."""
 
     name: str
     tensor_type: enum.IntEnum
@@ -202,7 +205,7 @@ class ReaderTensor(NamedTuple):
 
 
 class GGUFReader:
-    """The fields and tensors of a GGUF file, in the mapped file. What libztensor refuses is refused here, too."""
+    """The fields and tensors of a GGUF file, in the mapped file. It rejects files that libztensor rejects."""
 
     def __init__(self, path: Union[os.PathLike[str], str], mode: str = "r") -> None:
         if mode != "r":
@@ -214,7 +217,7 @@ class GGUFReader:
         with File.open_memory(self.data, name=os.fspath(path)) as file:
             if file.container != "GGUF":
                 raise ValueError(f"{os.fspath(path)} is {file.container}, not GGUF: libztensor.open reads it")
-        # The version is less than 65536, so that its bytes say the order.
+        # The version is less than 65536, so its bytes give the byte order.
         is_big = not int.from_bytes(self.data[4:6].tobytes(), "little")
         self.endianess = GGUFEndian(is_big)
         self.byte_order = "I" if is_big == (sys.byteorder == "big") else "S"
@@ -246,7 +249,7 @@ class GGUFReader:
         return self.fields.get(key)
 
     def get_tensor(self, idx: int) -> ReaderTensor:
-        """The tensor of that place in the file."""
+        """The tensor at an index, in the file's order."""
         return self.tensors[idx]
 
     def _refused(self, why: str) -> Unsupported:
@@ -264,7 +267,7 @@ class GGUFReader:
         self.fields[field.name] = field
 
     def _key(self, start: int) -> int:
-        """Takes in a key and its value; where the next one starts."""
+        """Adds a key and its value, and returns the position of the next key."""
         of = self._bytes
         length = of.length(start)
         place = start + 8 + length
@@ -286,8 +289,8 @@ class GGUFReader:
         return place
 
     def _array(self, place: int, first: list, types: list) -> tuple[Sequence, list, int]:
-        """An array: the parts that are not yet in first, which parts have its values, and where it ends. The library has checked that
-        arrays nest to a depth of 8 at most."""
+        """An array: the parts that first does not have yet, the indices of the parts with its values, and its
+        end. libztensor has checked that arrays nest at most 8 deep."""
         of = self._bytes
         kind, count = GGUFValueType(of.u32(of.view, place)[0]), of.length(place + 4)
         first += [(place, "u4", 1), (place + 4, "u8", 1)]
@@ -311,7 +314,7 @@ class GGUFReader:
         return numbers, list(range(known, known + count)), numbers.end
 
     def _info(self, start: int) -> tuple[ReaderField, int]:
-        """What the file says of a tensor, and where that ends."""
+        """The description of a tensor, and its end."""
         of = self._bytes
         length = of.length(start)
         place = start + 8 + length
@@ -337,6 +340,6 @@ class GGUFReader:
             rows[-1:] = [one // elements * width for one in rows[-1:]]
         try:
             data = of.array(start, form, count).reshape(rows)
-        except ValueError:  # without elements, as one dimension is 0
-            raise self._refused(f"tensor {field.name!r} has the shape {sizes}, which NumPy cannot have") from None
+        except ValueError:  # a dimension is 0, so there are no elements
+            raise self._refused(f"tensor {field.name!r} has the shape {sizes}, which NumPy does not support") from None
         return ReaderTensor(field.name, kind, shape, math.prod(sizes), size, start, data, field)

@@ -5,8 +5,9 @@
     save_file({"weight": numpy.zeros((2, 3), "float32")}, "model.zt")
     arrays = load_file("model.zt")
 
-What is read may be a file of any container that libztensor opens, or a model of several files; what is written is a .zt or a
-.safetensors file, as its name ends. bf16 and the 8-bit floats need the package ml_dtypes.
+load_file reads a file of any container that libztensor opens, or a model of several files. save_file writes a
+.zt or a .safetensors file, as the end of its name selects. bf16 and the 8-bit floats need the package
+ml_dtypes.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ __all__ = ["SafetensorError", "load", "load_file", "safe_open", "save", "save_fi
 
 
 def _dtype(type: str):
-    """The dtype of elements; 4-bit floats come as bytes of two."""
+    """The dtype of elements. 4-bit floats become bytes of two."""
     return numpy_dtype("u8" if type in (PAIRS, "f4_e2m1") else type)
 
 
 class _NumPy:
-    """How arrays are made."""
+    """Makes arrays."""
 
-    any_index = False  # Slice takes integers and slices
+    any_index = False  # Slice supports integers and slices
 
     @staticmethod
     def empty(shape, type):
@@ -65,16 +66,17 @@ class _NumPy:
 
 def save_file(tensor_dict: Dict[str, Any], filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None, *,
               container: Optional[str] = None) -> None:
-    """Writes arrays to a file, which appears whole or not at all: .zt or .safetensors, as its name ends.
+    """Writes arrays to a file, which appears complete or not at all. The end of its name selects .zt or
+    .safetensors.
 
-    tensor_dict: {name: array}; what is not contiguous is copied first. metadata: texts, which become attributes of the file.
-    container: "zt" or "safetensors", for other names."""
+    tensor_dict: {name: array}. Arrays that are not contiguous are copied first. metadata: texts, which become
+    attributes of the file. container: "zt" or "safetensors", for other names."""
     _weights.container_of(filename, container)
     _weights.save(_to_write(tensor_dict), filename, metadata, container)
 
 
 def save(tensor_dict: Dict[str, Any], metadata: Optional[Dict[str, str]] = None, *, container: str = "zt") -> bytes:
-    """What save_file writes, as bytes: of a .zt file, if container does not say "safetensors"."""
+    """Returns what save_file writes as bytes: a .zt file, unless container is "safetensors"."""
     return _weights.save(_to_write(tensor_dict), None, metadata, container)
 
 
@@ -96,26 +98,28 @@ def _to_write(tensor_dict) -> list:
 
 def load_file(filename: Union[str, os.PathLike[str]], *, mapped: bool = False, backend: str = "mmap",
               skip_unreadable: bool = False, dtype: Any = None, part: bool = False) -> Dict[str, Any]:
-    """All tensors of a file or a model, by name, as arrays of the caller's own.
+    """All tensors of a file or a model, by name, as new arrays.
 
-    dtype: float64, float32, float16 or bfloat16, as a name or as a dtype. All floats, blocks, groups and sparse objects come as
-    numbers of it, decoded straight into the new arrays; so does a weight that a tool quantized to several tensors. Integers, bools and complex numbers keep their type.
+    dtype: float64, float32, float16 or bfloat16, as a name or as a dtype. All floats, blocks, groups and
+    sparse objects become numbers of that dtype, decoded straight into the new arrays. So does a weight that a
+    tool quantized to several tensors. Integers, bools and complex numbers keep their type.
 
-    mapped: leave their bytes in the file until they are looked at; writing to them does not change it. Then nobody may cut the
-    file short while an array lives. backend: "mmap" or "pread", which give the same. Blocks of quantized numbers come as bytes, in
-    rows. A tensor that cannot be read, such as one of an unknown type, is an error; skip_unreadable leaves it out with a warning.
-    part: read this file alone, although it is a part of a model."""
+    mapped: leave the bytes in the mapped file. Writing to an array does not change the file. The file must
+    not be truncated while an array exists. backend: "mmap" or "pread", which give the same arrays. Blocks of
+    quantized numbers are rows of bytes. A tensor that cannot be read, such as one with an unknown type, is an
+    error; skip_unreadable leaves it out with a warning. part: read only this file, even if it is a part of a
+    model."""
     return _weights.load_file(filename, _NumPy, _weights.is_mapped(backend) and mapped, skip_unreadable, dtype, part)
 
 
 def load(data: bytes, *, skip_unreadable: bool = False, dtype: Any = None) -> Dict[str, Any]:
-    """All tensors of what save gave, or of any file in memory. skip_unreadable, dtype: as for load_file."""
+    """All tensors of a result of save, or of any file in memory. skip_unreadable, dtype: as for load_file."""
     with File.open_memory(data) as file:
         return _weights.load(file, _NumPy, None, skip_unreadable, dtype)
 
 
 def _framework(name: str, device: Any, backend: str) -> tuple:
-    """What makes tensors of the framework of a name, and whether they may lie in the mapped file."""
+    """The class that makes tensors of a framework, and whether they may be in the mapped file."""
     is_mapped = _weights.is_mapped(backend)
     if name in ("pt", "torch", "pytorch"):
         from . import torch
@@ -129,8 +133,9 @@ def _framework(name: str, device: Any, backend: str) -> tuple:
 
 def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "np", device: Union[str, int] = "cpu", *,
               backend: str = "mmap", part: bool = False) -> Opened:
-    """Opens a file or a model, to take single tensors or parts of them: keys(), get_tensor(name), get_slice(name)[...].
+    """Opens a file or a model to read single tensors or parts: keys(), get_tensor(name),
+    get_slice(name)[...].
 
-    backend: "pread" reads tensors of PyTorch into memory of their own, "mmap" leaves them in the file. part: open this file alone,
-    although it is a part of a model."""
+    backend: "pread" reads PyTorch tensors into new memory, "mmap" leaves them in the mapped file. part: open
+    only this file, even if it is a part of a model."""
     return Opened(filename, *_framework(framework, device, backend), part)

@@ -5,8 +5,8 @@
     save_file(model.state_dict(), "model.zt")
     model.load_state_dict(load_file("model.zt"))
 
-What is read may be a file of any container that libztensor opens, or a model of several files; what is written is a .zt or a
-.safetensors file, as its name ends.
+load_file reads a file of any container that libztensor opens, or a model of several files. save_file writes a
+.zt or a .safetensors file, as the end of its name selects.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["SafetensorError", "iterate", "load", "load_file", "load_model", "saf
 
 _DTYPES = {name: getattr(torch, torch_name) for name, torch_name in TORCH.items() if hasattr(torch, torch_name)}
 _TYPES = {dtype: name for name, dtype in _DTYPES.items()}
-_UPLOADED = 1 << 20  # below this a ring and the threads that fill it take longer than a copy
+_UPLOADED = 1 << 20  # for less, starting a ring and its threads takes longer than a copy
 _SINCE = {PAIRS: "2.8", "f8_e8m0": "2.7"}
 
 
@@ -41,21 +41,21 @@ def _dtype(type: str):
     if type in _SINCE:
         raise Unsupported(f"{type} needs PyTorch {_SINCE[type]} or later, and this is {torch.__version__}")
     if type == "f4_e2m1":
-        raise Unsupported("rows of f4_e2m1 that end within a byte are no float4_e2m1fn_x2 of PyTorch: its last dimension has two "
+        raise Unsupported("rows of f4_e2m1 that end within a byte are not float4_e2m1fn_x2 of PyTorch: its last dimension has two "
                           "numbers in each element")
     raise Unsupported(f"PyTorch {torch.__version__} has no dtype for {type}")
 
 
 @functools.cache
 def _size(dtype) -> int:
-    """Bytes of an element."""
+    """The size of an element in bytes."""
     return torch.empty(0, dtype=dtype).element_size()
 
 
 class _Torch:
-    """How tensors are made."""
+    """Makes tensors."""
 
-    any_index = True  # Slice takes what a tensor takes
+    any_index = True  # Slice supports each index that a tensor supports
 
     def __init__(self, device):
         try:
@@ -87,10 +87,10 @@ class _Torch:
 
     @staticmethod
     def four(of):
-        raise Unsupported("PyTorch has no float4_e2m1fn, but float4_e2m1fn_x2, two numbers in each element")
+        raise Unsupported("PyTorch has no float4_e2m1fn; use float4_e2m1fn_x2, with two numbers in each element")
 
     def uploads(self, wanted: list) -> bool:
-        """Whether so much is read by upload(), and not into memory of the processor first."""
+        """Whether upload() reads these tensors, without a copy in the processor's memory first."""
         return self._device.type == "cuda" and sum(of.size for of in wanted) >= _UPLOADED
 
     def upload(self, wanted: list) -> Dict[str, Any]:
@@ -99,17 +99,18 @@ class _Torch:
 
 def save_file(tensors: Dict[str, Any], filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None, *,
               container: Optional[str] = None) -> None:
-    """Writes tensors to a file, which appears whole or not at all: .zt or .safetensors, as its name ends.
+    """Writes tensors to a file, which appears complete or not at all. The end of its name selects .zt or
+    .safetensors.
 
-    tensors: {name: tensor}, each dense and with memory of its own: save_model deals with those that share some. metadata:
-    texts, which become attributes of the file. container: "zt" or "safetensors", for other names. To a .safetensors file tensors
-    are brought to the CPU one by one."""
+    tensors: {name: tensor}. Each must be dense and must not share memory; save_model supports shared memory.
+    metadata: texts, which become attributes of the file. container: "zt" or "safetensors", for other names.
+    For a .safetensors file, tensors are copied to the CPU one by one."""
     _weights.container_of(filename, container)
     _weights.save(_to_write(tensors), filename, metadata, container)
 
 
 def save(tensors: Dict[str, Any], metadata: Optional[Dict[str, str]] = None, *, container: str = "zt") -> bytes:
-    """What save_file writes, as bytes: of a .zt file, if container does not say "safetensors"."""
+    """Returns what save_file writes as bytes: a .zt file, unless container is "safetensors"."""
     return _weights.save(_to_write(tensors), None, metadata, container)
 
 
@@ -118,12 +119,12 @@ def _to_write(tensors) -> list:
         raise ValueError(f"expected a dict of names and tensors, not {type(tensors)}")
     for name, tensor in tensors.items():
         if not isinstance(tensor, torch.Tensor):
-            raise ValueError(f"{name!r} is no tensor, but {type(tensor)}")
+            raise ValueError(f"{name!r} is not a tensor but {type(tensor)}")
         if tensor.layout != torch.strided:
-            raise ValueError(f"{name!r} is sparse: make it dense, or write it by libztensor.create and add_csr or add_coo")
+            raise ValueError(f"{name!r} is sparse: make it dense, or write it with libztensor.create and add_csr or add_coo")
     shared = [names for names in _sharing(tensors) if len(names) > 1]
     if shared:
-        raise RuntimeError(f"some tensors share memory, so that each would be written: {shared}; save_model keeps one of each")
+        raise RuntimeError(f"some tensors share memory, and each would be written: {shared}; save_model writes one of each")
 
     def one(name, tensor):
         if tensor.dtype not in _TYPES:
@@ -131,7 +132,7 @@ def _to_write(tensors) -> list:
         type, shape = _TYPES[tensor.dtype], tuple(tensor.shape)
         if type == PAIRS:
             if not shape:
-                raise Unsupported(f"{name!r}: a scalar of {tensor.dtype} is two numbers, and has no shape in a file")
+                raise Unsupported(f"{name!r}: a scalar of {tensor.dtype} is two numbers, so it has no shape in a file")
             type, shape = "f4_e2m1", (*shape[:-1], shape[-1] * 2)
 
         def make():
@@ -144,14 +145,14 @@ def _to_write(tensors) -> list:
 
 
 def _place(tensor) -> Tuple[int, int]:
-    """Where its elements lie: the first byte, and the byte behind the last one."""
+    """The range of addresses of a tensor's elements: the first byte, and the one after the last."""
     start = tensor.data_ptr()
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
     return start, start + (last + 1) * tensor.element_size()
 
 
 def _sharing(tensors) -> List[List[str]]:
-    """Names of tensors that have bytes in common, together."""
+    """Groups of names of tensors that have bytes in common."""
     places = defaultdict(list)
     for name, tensor in tensors.items():
         if tensor.numel() and tensor.device.type != "meta":
@@ -173,38 +174,41 @@ def load_file(filename: Union[str, os.PathLike[str]], device: Union[str, int] = 
               backend: str = "mmap", skip_unreadable: bool = False, dtype: Any = None, part: bool = False) -> Dict[str, Any]:
     """All tensors of a file or a model, by name.
 
-    dtype: float64, float32, float16 or bfloat16, as a name or as a dtype. All floats, blocks, groups and sparse objects come as
-    numbers of it, decoded straight into the new tensors. Integers, bools and complex numbers keep their type.
+    dtype: float64, float32, float16 or bfloat16, as a name or as a dtype. All floats, blocks, groups and
+    sparse objects become numbers of that dtype, decoded straight into the new tensors. Integers, bools and
+    complex numbers keep their type.
 
-    On the CPU their bytes stay in the file until they are looked at, as those of safetensors do; writing to a tensor does not
-    change the file, and nobody may cut the file short while one lives. mapped=False, or backend="pread", reads all at once, into memory of
-    their own. What is compressed is read in any case, and what goes to another device: to a CUDA device through pinned memory, on several
-    threads. Blocks of quantized numbers come as bytes, in rows. A tensor that cannot be read, such as one of an unknown type, is an error;
-    skip_unreadable leaves it out with a warning. part: read this file alone, although it is a part of a model."""
+    On the CPU the bytes stay in the mapped file, as in safetensors. Writing to a tensor does not change the
+    file. The file must not be truncated while a tensor exists. mapped=False, or backend="pread", reads all
+    bytes at once into new memory. Compressed tensors are always read. So are tensors for other devices; those
+    for a CUDA device pass through pinned memory, on several threads. Blocks of quantized numbers are rows of
+    bytes. A tensor that cannot be read, such as one with an unknown type, is an error; skip_unreadable leaves
+    it out with a warning. part: read only this file, even if it is a part of a model."""
     framework = _Torch(device)
     mapped = _weights.is_mapped(backend) and mapped and framework.on_cpu
     return _weights.load_file(filename, framework, mapped, skip_unreadable, dtype, part)
 
 
 def load(data: bytes, *, skip_unreadable: bool = False, dtype: Any = None) -> Dict[str, Any]:
-    """All tensors of what save gave, or of any file in memory. skip_unreadable, dtype: as for load_file."""
+    """All tensors of a result of save, or of any file in memory. skip_unreadable, dtype: as for load_file."""
     with File.open_memory(data) as file:
         return _weights.load(file, _Torch("cpu"), None, skip_unreadable, dtype)
 
 
 def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "pt", device: Union[str, int] = "cpu", *,
               backend: str = "mmap", part: bool = False) -> Opened:
-    """Opens a file or a model, to take single tensors or parts of them: keys(), get_tensor(name), get_slice(name)[...].
+    """Opens a file or a model to read single tensors or parts: keys(), get_tensor(name),
+    get_slice(name)[...].
 
-    backend: "pread" reads tensors into memory of their own, "mmap" leaves them in the file. part: open this file alone, although
-    it is a part of a model."""
+    backend: "pread" reads tensors into new memory, "mmap" leaves them in the mapped file. part: open only
+    this file, even if it is a part of a model."""
     return Opened(filename, *_framework(framework, device, backend), part)
 
 
 def save_model(model: Any, filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None,
                force_contiguous: bool = True, *, container: Optional[str] = None) -> None:
-    """Writes the state of a module, as save_file does. Of tensors that share memory the one that holds all of it is written, and the metadata say
-    which names it stands for; load_model gives them back."""
+    """Writes the state of a module, like save_file. Of tensors that share memory, it writes the one that
+    covers all of it, and lists the other names in the metadata. load_model restores them."""
     state = model.state_dict()
     metadata = dict(metadata or {})
     for names in _sharing(state):
@@ -212,7 +216,7 @@ def save_model(model: Any, filename: Union[str, os.PathLike[str]], metadata: Opt
         for name in names:
             if name != whole:
                 if not _is_within(state[name], state[whole]):
-                    raise RuntimeError(f"{name!r} and {whole!r} share memory, and neither holds all of it")
+                    raise RuntimeError(f"{name!r} and {whole!r} share memory, and neither covers all of it")
                 metadata.setdefault(name, whole)
                 del state[name]
     if force_contiguous:
@@ -224,7 +228,7 @@ def save_model(model: Any, filename: Union[str, os.PathLike[str]], metadata: Opt
 
 
 def _is_dense(tensor) -> bool:
-    """Whether each element between its first byte and its last is its own, and once."""
+    """Whether each element between the first and the last byte belongs to the tensor, once."""
     expected = 1
     for stride, size in sorted((stride, size) for stride, size in zip(tensor.stride(), tensor.shape) if size != 1):
         if stride != expected:
@@ -234,7 +238,7 @@ def _is_dense(tensor) -> bool:
 
 
 def _is_within(part, whole) -> bool:
-    """Whether each byte of part is one of whole."""
+    """Whether each byte of part is in whole."""
     (start, end), (first, last) = _place(part), _place(whole)
     same = (start, part.dtype, part.shape, part.stride()) == (first, whole.dtype, whole.shape, whole.stride())
     return same or _is_dense(whole) and first <= start and end <= last
@@ -242,8 +246,8 @@ def _is_within(part, whole) -> bool:
 
 def load_model(model: Any, filename: Union[str, os.PathLike[str]], strict: bool = True,
                device: Union[str, int] = "cpu", *, backend: str = "mmap", part: bool = False) -> Tuple[List[str], List[str]]:
-    """Fills a module with what save_model wrote; the names that are missing and those that are not expected. strict: either
-    is a RuntimeError. part: as for load_file."""
+    """Fills a module from a file of save_model. Returns the missing and the unexpected names. strict: raises
+    RuntimeError if there are any. part: as for load_file."""
     state = load_file(filename, device, backend=backend, part=part)
     missing, unexpected = model.load_state_dict(state, strict=False)
     own = model.state_dict()
@@ -259,11 +263,12 @@ def load_model(model: Any, filename: Union[str, os.PathLike[str]], strict: bool 
 def iterate(filename: Union[AnyPath, Sequence[AnyPath]], device: Union[str, int] = "cpu", *, budget: int = 1 << 30, rank: int = 0,
             world: int = 1, dimension: Optional[Callable[[str, Tuple[int, ...]], Optional[int]]] = None,
             dtype: Any = None) -> Iterator[Tuple[str, Any]]:
-    """(name, tensor) of all tensors of a file, a model or a list of files, in the order of their bytes, which are read into memory of
-    their own.
+    """(name, tensor) of all tensors of a file, a model or a list of files, in the order of their bytes, read
+    into new memory.
 
-    budget: bytes that are read at once, one tensor more at most. world, rank: of how many processes this one is which, counted
-    from 0; dimension(name, shape) says along which dimension they share a tensor, each an equal part, or None for all of it. dtype: as for load_file."""
+    budget: bytes that are read at once, plus at most one tensor. world: the number of processes. rank: the
+    number of this process, from 0. dimension(name, shape) returns the dimension along which the processes
+    share a tensor in equal parts, or None for the complete tensor. dtype: as for load_file."""
     if not 0 <= rank < world:
         raise ValueError(f"rank {rank} is not one of {world}")
     several = isinstance(filename, (list, tuple))

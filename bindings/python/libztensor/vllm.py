@@ -1,10 +1,11 @@
-"""A model loader for vLLM, 0.10.1 or later, which reads .zt files and all others that libztensor opens:
+"""A model loader for vLLM 0.10.1 or later. It reads .zt files and all others that libztensor opens:
 
     pip install libztensor[vllm]
     vllm serve FOLDER --load-format ztensor
 
-FOLDER has config.json, the files of the tokenizer and one model; the only .zt file in it comes before files of other containers. It
-may also be a name of Hugging Face's hub. ``--model-loader-extra-config '{"budget": 4294967296}'`` says how many bytes are read at once.
+FOLDER has config.json, the files of the tokenizer and one model. If it has exactly one .zt file, that file is
+preferred to other containers. FOLDER may also be a name on Hugging Face's hub. ``--model-loader-extra-config
+'{"budget": 4294967296}'`` sets how many bytes are read at once.
 """
 
 from __future__ import annotations
@@ -24,27 +25,28 @@ __all__ = ["ZTensorModelLoader", "register"]
 
 @register_model_loader("ztensor")
 class ZTensorModelLoader(BaseModelLoader):  # type: ignore[misc]
-    """Gives a model the tensors of its files, one budget of memory after the other."""
+    """Loads the tensors of a model's files, at most one budget of memory at a time."""
 
     def __init__(self, load_config: Any) -> None:
         super().__init__(load_config)
         given = dict(load_config.model_loader_extra_config or {})
         self._budget = given.pop("budget", 1 << 30)
         if given:
-            raise ValueError(f"the load format ztensor has no {', '.join(map(repr, given))} in model_loader_extra_config, only 'budget'")
+            raise ValueError(f"the load format ztensor does not support {', '.join(map(repr, given))} in model_loader_extra_config, only 'budget'")
         if not isinstance(self._budget, int) or self._budget < 1:
-            raise ValueError(f"budget is a number of bytes, not {self._budget!r}")
+            raise ValueError(f"budget must be a number of bytes, not {self._budget!r}")
 
     def download_model(self, model_config: Any) -> None:
-        """Brings a model of the hub onto this machine."""
+        """Downloads a model from the hub."""
         self._place(model_config.model, model_config.revision)
 
     def load_weights(self, model: Any, model_config: Any) -> None:
-        """Fills a model. ValueError if a parameter of a model that is not quantized gets nothing."""
+        """Fills a model. Raises ValueError if a parameter of a model that is not quantized is not in the
+        files."""
         loaded = model.load_weights(self._weights(model, model_config))
         if loaded is None or model_config.quantization is not None:
             return
-        # The scales of a cache have defaults.
+        # Scales of a cache have defaults.
         of_caches = {f"{prefix}.{name}" for prefix, module in model.named_modules()
                      if type(getattr(module, "quant_method", None)).__name__.endswith("KVCacheMethod") for name, _ in module.named_parameters()}
         missing = {name for name, _ in model.named_parameters()} - loaded - of_caches
@@ -59,7 +61,7 @@ class ZTensorModelLoader(BaseModelLoader):  # type: ignore[misc]
                 yield source.prefix + name, tensor
 
     def _place(self, model: str, revision: Optional[str], folder: Optional[str] = None) -> str:
-        """What to open of a model: a file or a folder."""
+        """What to open for a model: a file or a folder."""
         place = model
         if not os.path.exists(place):
             patterns = [os.path.join(folder or "", form) for form in ("*.zt", "*.safetensors")]
@@ -71,4 +73,5 @@ class ZTensorModelLoader(BaseModelLoader):  # type: ignore[misc]
 
 
 def register() -> None:
-    """Makes vLLM know the load format ztensor, which the import of this module has done. vLLM calls it in each of its processes."""
+    """Registers the load format ztensor in vLLM. The import of this module has done that. vLLM calls it in
+    each of its processes."""

@@ -1,7 +1,8 @@
-"""Saves small models with transformers, diffusers and accelerate, whole and in shards, and loads them again: programs.py FOLDER NAME
+"""Saves small models with transformers, diffusers and accelerate, in one file and in shards, and loads them:
+programs.py FOLDER NAME
 
-Prints what the files are and what was loaded, which is the same whatever stands behind `safetensors`; NAME says which it shall be.
-What safetensors left in FOLDER is loaded, too."""
+Prints the files and what was loaded. The output is the same for every implementation of `safetensors`; NAME
+selects the implementation. Also loads the files that safetensors left in FOLDER."""
 import hashlib
 import json
 import sys

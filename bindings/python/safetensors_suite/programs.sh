@@ -1,8 +1,10 @@
 #!/bin/sh
-# Runs transformers, diffusers and accelerate on safetensors, then on libztensor in its place, with safetensors installed and without it.
-# They have to write the same bytes and to load the same values, also from what was written on safetensors:
+# Runs transformers, diffusers and accelerate on safetensors, and then on libztensor in its place, with and
+# without safetensors installed. All must write the same bytes and load the same values, also from files that
+# safetensors wrote:
 #     sh bindings/python/safetensors_suite/programs.sh LIBDIR OUTDIR
-# Needs a PyTorch as run.sh does, and fetches the packages from PyPI, 30 MB. Ends with: programs: N passed, M failed.
+# Needs a PyTorch, like run.sh, and downloads packages from PyPI, 30 MB. Ends with: programs: N passed, M
+# failed.
 set -eu
 
 [ $# -eq 2 ] || { echo "usage: programs.sh LIBDIR OUTDIR" >&2; exit 2; }
@@ -15,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONPYCACHEPREFIX="$out/pycache" HF_HUB
 . "$here/find_torch.sh"
 [ -n "$python" ] || { echo "programs: skipped: they need PyTorch 2.8 or later; ZT_FETCH=1 fetches one, 550 MB"; exit 0; }
 packages=$out/programs
-# --no-deps: those that need PyTorch would fetch its CUDA, and safetensors has a folder of its own.
+# --no-deps: packages that need PyTorch would download its CUDA. safetensors has a separate folder.
 fetch() { "$python" -m pip install --quiet --no-input --no-compile --retries 1 --only-binary :all: "$@" >>"$out/pip.log" 2>&1; }
 if ! [ -f "$packages/complete" ]; then
     rm -rf "$packages" "$out/real"
@@ -28,13 +30,13 @@ if ! [ -f "$packages/complete" ]; then
     touch "$packages/complete"
 fi
 rm -rf "$out/wrote"
-# run NAME FOLDERS ARGUMENTS: says in $out/NAME.log what was loaded.
+# run NAME FOLDERS ARGUMENTS: writes to $out/NAME.log what was loaded.
 run() {
     name=$1 path=$2
     shift 2
-    # -S: nothing that is installed on this machine beside these folders, if PyTorch is in one of them.
+    # -S: hides installed packages outside these folders, if PyTorch is in one of them.
     PYTHONPATH=$path:$packages:$torch "$python" ${torch:+-S} "$@" "$here/programs.py" "$out/wrote" "$name" >"$out/$name.log" 2>"$out/$name.err" ||
-        echo "it failed" >>"$out/$name.log"
+        echo "the program failed" >>"$out/$name.log"
 }
 run safetensors "$out/real"
 run in_place "$here/..:$out/real" -m libztensor.safetensors &

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs the tests of safetensors with libztensor in its place; cannot_apply.txt has those that cannot apply, and why:
+# Runs the tests of safetensors on libztensor. cannot_apply.txt lists tests that cannot apply, with reasons:
 #     sh bindings/python/safetensors_suite/run.sh LIBDIR OUTDIR
-# Fetches safetensors and pytest from PyPI, and with ZT_FETCH=1 a PyTorch, if TORCH_PYTHON has none that is current (torch.sh).
+# Downloads safetensors and pytest from PyPI. If TORCH_PYTHON has no current PyTorch and ZT_FETCH=1, also a
+# PyTorch (torch.sh).
 # Ends with: safetensors: N passed, M failed, K skipped.
 set -eu
 
@@ -18,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBYTECODE=1
 suite=$out/safetensors-$release/bindings/python
 if [ ! -d "$suite/tests" ] || [ ! -d "$out/packages/pytest" ]; then
     rm -rf "$out/packages"
-    # Only its source is wanted; asking what it needs would take its build tool.
+    # Only the source is needed. Without --no-deps, pip would need its build tool.
     { "${PYTHON:-python3}" -m pip download --quiet --no-deps --no-binary safetensors --dest "$out" "safetensors==$release" &&
         tar xzf "$out/safetensors-$release.tar.gz" -C "$out" &&
         "${PYTHON:-python3}" -m pip install --quiet --target "$out/packages" pytest==8.4.2; } >"$out/pip.log" 2>&1 ||

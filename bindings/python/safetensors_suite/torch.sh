@@ -1,8 +1,9 @@
 #!/bin/sh
-# A current PyTorch from PyPI without the libraries of CUDA, which are gigabytes: functions that say "no device" stand in for theirs.
-# Fetches 550 MB, takes 1.6 GB of the disk:
+# Installs a current PyTorch from PyPI without CUDA's libraries, which are gigabytes: stubs that return "no
+# device" replace them.
+# Downloads 550 MB, uses 1.6 GB of disk:
 #     sh torch.sh OUTDIR      then PYTHONPATH=OUTDIR/packages LD_LIBRARY_PATH=OUTDIR/cuda
-# PYTHON: which Python it is for. Needs gcc, nm and objdump.
+# PYTHON: the Python to install for. Needs gcc, nm and objdump.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: torch.sh OUTDIR" >&2; exit 2; }
@@ -27,7 +28,7 @@ nm -D --undefined-only $libraries 2>/dev/null | sed -n 's/^ *U \([A-Za-z0-9_]*\)
 gcc -w -fno-builtin -fPIC -c functions.c
 objdump -p $libraries >needed
 sed -n 's/^  NEEDED *//p' needed | sort -u | grep -E '^lib(cu|nv|nccl)' | while read -r name; do
-    # A library has the versions that are asked for: of its own name, if that says nothing else.
+    # A library has the symbol versions that others need: under its own name, unless they say otherwise.
     versions=$(awk -v of="$name:" '/required from/ { its = $3 == of; next } /^ *0x/ { if (its) print $4; next } { its = 0 }' needed | sort -u)
     symbols='global: *;'
     for version in ${versions:-$name}; do

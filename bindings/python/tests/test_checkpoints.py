@@ -1,4 +1,4 @@
-"""Weights that tools stored as several tensors, as one object each."""
+"""Weights that tools stored as several tensors, read as one object each."""
 
 import subprocess
 import sys

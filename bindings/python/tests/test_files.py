@@ -1,4 +1,4 @@
-"""Containers, models, lists, attributes, failures one by one, progress, hooks, sources and sinks."""
+"""Containers, models, lists, attributes, failures, progress, hooks, sources and sinks."""
 import ctypes
 import gc
 import io
@@ -103,7 +103,7 @@ def test_parts_and_identities():
         assert all(bytes(buffers[name]) == o["data"].read() for name, o in model.items())
 
 
-def test_attributes_as_python_has_them(path):
+def test_attributes_as_python_values(path):
     with libztensor.open(FOREIGN / "amber-kv-all-le3.gguf") as f:
         got = f.attributes
         assert got["amber.u64"] == 2**64 - 1 and got["amber.i64"] == -2**63 and math.isnan(got["amber.f32"])
@@ -179,7 +179,7 @@ def test_failures_one_by_one(abc):
     assert caught.value.os_error != 0 and caught.value.rule == ""
 
 
-def test_progress_of_everything_may_stop_it(abc, path):
+def test_progress_can_stop_every_long_call(abc, path):
     seen = []
     with libztensor.open(abc, mode="read", verify=True, progress=lambda done, total: seen.append((done, total))) as f:
         assert seen and seen[-1][0] == seen[-1][1] == 768
@@ -382,7 +382,7 @@ def test_loads(path):
     with libztensor.open(path) as f:
         whole = [libztensor.Read(o["data"], own[i] if i % 2 else None) for i, o in enumerate(f.values())]
         in_slots = [libztensor.Read(o["data"]) for o in f.values()]
-        with libztensor.Load(whole) as load:  # into memory of their own, and of the library's
+        with libztensor.Load(whole) as load:  # into the caller's memory, and the library's
             for event in load:
                 assert event.last and event.offset == 0 and bytes(event.data) == arrays[event.number].tobytes()
             [read] = load.part_stats()
@@ -397,7 +397,7 @@ def test_loads(path):
                     ended += event.last
             assert ended == len(sizes) and all(got == array.tobytes() for got, array in zip(seen, arrays))
         load = libztensor.Load(in_slots[6:7], slots=1, slot_size=1 << 16)
-        with load.next() as event:  # the one slot there is
+        with load.next() as event:  # the only slot
             assert load.next(timeout=0) is None and event.data[0] == arrays[6][event.offset]
         with pytest.raises(libztensor.InvalidState):
             event.data
@@ -406,7 +406,7 @@ def test_loads(path):
         load.cancel()
         with pytest.raises(libztensor.Cancelled):
             next(load)
-        del load, event  # what is kept keeps the ring
+        del load, event  # the array keeps the ring
         assert bytes(kept) == copy
         with pytest.raises(ValueError):
             libztensor.Load(in_slots, slots=3, slot_size=1 << 16, ring=ring)
@@ -488,7 +488,7 @@ def test_a_file_that_is_closed_while_it_is_iterated_over_is_an_error(path):
             next(names)
 
 
-def test_shards_are_opened_as_they_are_asked_for(path):
+def test_shards_are_opened_as_the_option_selects(path):
     root = path.with_name("root.zt")
     root.write_bytes((DATA / "v2/cases/b3-different-shards-do-not-clash.zt").read_bytes())
     for shards in ("of models", "on use", "never"):
@@ -498,12 +498,12 @@ def test_shards_are_opened_as_they_are_asked_for(path):
         libztensor.open(root, shards="at open", shard_folder=path.parent / "elsewhere")
     with libztensor.open(root, shards="on use") as f, pytest.raises(libztensor.NoFile):
         f.verify(checks=["shards"])
-    with pytest.raises(libztensor.InvalidArgument, match="shards is one of"):
+    with pytest.raises(libztensor.InvalidArgument, match="shards must be one of"):
         libztensor.open(root, shards="always")
 
 
 def test_arrays_of_every_type_are_read_into(tmp_path):
-    """No type of ml_dtypes is one that buffers of Python have."""
+    """ml_dtypes' types are not types of Python's buffers."""
     arrays = {"half": np.arange(6).astype(ml_dtypes.bfloat16).reshape(2, 3), "byte": np.ones(3, ml_dtypes.float8_e4m3fn),
               "scalar": np.array(3.5), "empty": np.zeros((0, 3), "f4"), "pairs": np.array([1 + 2j], "c8"), "flags": np.array([True, False])}
     libztensor.numpy.save_file(arrays, tmp_path / "a.zt")
@@ -524,12 +524,13 @@ SUB_BYTE = [("foreign/valid/amber-float4.pt", "enc.1.norm.gain.21"), ("v2/real/p
 
 
 @pytest.mark.parametrize("file, name", SUB_BYTE)
-def test_no_array_is_larger_than_its_bytes(file, name):
+def test_arrays_are_not_larger_than_their_bytes(file, name):
     with libztensor.open(DATA / file) as f:
         part = f[name]["data"]
-        with pytest.raises(libztensor.Unsupported, match=f"{part.size} bytes are no"):
+        with pytest.raises(libztensor.Unsupported, match=f"{part.size} bytes are not"):
             f[name].numpy()
-        with pytest.raises((libztensor.Unsupported, libztensor.Corrupt)):  # of the shape, or that it does not fit
+        # the error of the shape, or of a size that does not fit
+        with pytest.raises((libztensor.Unsupported, libztensor.Corrupt)):
             f[name].tensor()
         whole = part.numpy()
         assert whole.nbytes == part.size and whole.tobytes() == part.read()
@@ -539,13 +540,13 @@ def test_no_array_is_larger_than_its_bytes(file, name):
         assert part.numpy((1, whole.size)).shape == (1, whole.size)
 
 
-def test_weights_whose_shape_is_not_that_of_their_bytes_are_refused():
+def test_weights_with_too_few_bytes_for_their_shape_are_rejected():
     path = DATA / "invalid/dense-unknown-type-size.zt"
     for how in ({}, {"mapped": True}):
-        with pytest.raises(libztensor.ZTensorError, match="'x' has 3 bytes, its shape and type ask for 4"):
+        with pytest.raises(libztensor.ZTensorError, match="'x' has 3 bytes, its shape and type need 4"):
             libztensor.numpy.load_file(path, **how)
     with libztensor.open(path) as f:
-        with pytest.raises(libztensor.ZTensorError, match="'x' has 3 bytes, its shape and type ask for 4"):
+        with pytest.raises(libztensor.ZTensorError, match="'x' has 3 bytes, its shape and type need 4"):
             list(_weights.in_pieces(f, libztensor.numpy._NumPy, 1 << 20, 0, 1, None))
 
 
@@ -570,14 +571,14 @@ def test_a_cache_keeps_the_memory_that_it_reads(tmp_path):
     assert (done.returncode, done.stdout) == (0, "24 0\n")
 
 
-def test_no_memory_is_asked_for_that_a_component_cannot_fill(path):
+def test_a_false_declared_size_is_not_allocated(path):
     with libztensor.create(path, encoding="zstd") as w:
         w.add("a", np.arange(3 << 20) // 1000 % 7 == 0)
     with libztensor.open(path) as f:
         assert f["a"]["data"].read() == f["a"].numpy().tobytes()
     damaged = path.read_bytes()
     declared, claimed = (3 << 20).to_bytes(4, "big"), (1 << 31).to_bytes(4, "big")
-    assert damaged.count(declared) == 2  # the shape, and the size
+    assert damaged.count(declared) == 2  # the shape and the size
     path.write_bytes(damaged.replace(declared, claimed))
     program = """if True:
         import libztensor, resource, sys
@@ -609,7 +610,7 @@ def test_a_slice_has_a_number_for_each_dimension(path):
                             use([read])
 
 
-def test_a_tensor_that_a_consumer_refuses_is_its_failure_and_is_given_back(path):
+def test_a_tensor_that_a_consumer_rejects_is_freed(path):
     with libztensor.create(path) as w:
         w.add("a", np.zeros(1000, ml_dtypes.bfloat16))
         w.add("b", np.arange(1000, dtype="f4"))

@@ -1,4 +1,5 @@
-"""libztensor.gguf.GGUFReader beside that of the package gguf: the same fields and tensors, in a small part of the time."""
+"""libztensor.gguf.GGUFReader gives the same fields and tensors as the reader of the package gguf, much
+faster."""
 import struct
 import sys
 import time
@@ -15,7 +16,7 @@ DATA = Path(__file__).resolve().parents[3] / "tests/data"
 
 
 def equal(found, expected):
-    """All that two readers say of a file."""
+    """All that two readers return for a file."""
     for name in ("byte_order", "endianess", "alignment", "data_offset"):
         assert getattr(found, name) == getattr(expected, name), name
     assert list(found.fields) == list(expected.fields)
@@ -34,7 +35,7 @@ def equal(found, expected):
 
 
 def outcome(call):
-    """What a call returns, or the class of what it raises, as for bytes that are not UTF-8."""
+    """The result of a call, or the class of its exception, for example for bytes that are not UTF-8."""
     try:
         return call()
     except (ValueError, IndexError) as why:
@@ -108,7 +109,7 @@ def test_all_types_of_values_and_tensors(tmp_path, endianess):
         writer.add_tensor(name, np.arange(24).reshape(2, 3, 4).astype(form))
     for kind in gguf.GGMLQuantizationType:
         elements, width = gguf.GGML_QUANT_SIZES[kind]
-        if kind.name not in (*plain, "Q8_1"):  # which has 40 bytes in gguf, and 36 in ggml
+        if kind.name not in (*plain, "Q8_1"):  # 40 bytes in gguf, but 36 in ggml
             writer.add_tensor(kind.name, np.arange(3 * 2 * width).astype("u1").reshape(3, 2 * width), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -124,7 +125,7 @@ def test_all_types_of_values_and_tensors(tmp_path, endianess):
 def test_files_of_others():
     compared, refused = 0, []
     for path in sorted(DATA.rglob("[!.]*.gguf")):
-        if "q8-1" in path.name:  # whose blocks have 40 bytes in gguf, and 36 in ggml
+        if "q8-1" in path.name:  # blocks have 40 bytes in gguf, but 36 in ggml
             continue
         try:
             found = GGUFReader(path)
@@ -134,7 +135,7 @@ def test_files_of_others():
             continue
         try:
             expected = gguf.GGUFReader(path)
-        except (ValueError, KeyError, OverflowError):  # what it does not know
+        except (ValueError, KeyError, OverflowError):  # gguf does not support the file
             continue
         equal(found, expected)
         compared += 1
@@ -147,7 +148,7 @@ def test_the_enums_are_those_of_gguf():
     assert {one.name: one.value for one in gguf.GGMLQuantizationType}.items() <= own.items()
 
 
-def test_what_is_refused(tmp_path):
+def test_rejected_arguments_and_files(tmp_path):
     path = tmp_path / "a.gguf"
     path.write_bytes(one_key(9, NESTED))
     for mode in ("r+", "c", "w"):

@@ -1,5 +1,5 @@
-"""Blocks against gguf-py, the Python code of ggml's authors: numbers of blocks, and blocks of numbers, bit for bit.
-ZT_BLOCKS: how many blocks of each type."""
+"""Compares blocks bit for bit with gguf-py, the Python code of ggml's authors: decoding and encoding.
+ZT_BLOCKS: the number of blocks for each type."""
 import os
 
 import gguf
@@ -15,13 +15,14 @@ FLOATS = {"F64", "F32", "F16", "BF16"}
 DECODED = [kind for kind in gguf.quants._type_traits if kind.name not in FLOATS]
 QUANTIZED = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "TQ1_0", "TQ2_0", "MXFP4"]
 EDGES = np.array([0, 0x8000, 1, 0x83FF, 0x0400, 0x7BFF, 0xFBFF, 0x7C00, 0xFE00], "<u2")
-# Where the scales of f16 are in a block.
+# Positions of f16 scales in a block.
 SCALES = {"Q4_1": (0, 2), "Q5_1": (0, 2), "Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,),
           "TQ1_0": (52,), "TQ2_0": (64,), "IQ1_M": (), "MXFP4": (), "NVFP4": ()}
 
 
 def blocks_of(kind, random):
-    """One of 16 all zero, one all one; six with scales at an edge, four with those of a model, four with any."""
+    """Of 16 blocks, one has all bits 0 and one all bits 1. Six have edge cases of scales, four a model's
+    scales, four random scales."""
     size = GGML_QUANT_SIZES[kind][1]
     blocks = random.integers(0, 256, (AT_ONCE, size), "u1")
     blocks[0::16], blocks[1::16] = 0, 255
@@ -33,7 +34,7 @@ def blocks_of(kind, random):
 
 
 def classes(numbers):
-    """The bits of f32; NaN are one class."""
+    """The bits of f32; all NaN are equal."""
     return np.where(np.isnan(numbers), np.uint32(0x7FC00000), numbers.view("u4"))
 
 
@@ -56,7 +57,8 @@ def test_numbers_of_blocks(kind, tmp_path):
 
 
 def numbers_of(kind, random):
-    """Blocks of numbers of six sizes: normal, as in a model, tiny, huge, halves of small integers, mostly zero."""
+    """Blocks of numbers of six sizes: normal, as in a model, tiny, huge, halves of small integers, and mostly
+    zero."""
     count = GGML_QUANT_SIZES[kind][0]
     largest = 60000 if kind.name != "MXFP4" else 2.0**125
     numbers = random.standard_normal((AT_ONCE, count), "f4")
@@ -69,7 +71,7 @@ def numbers_of(kind, random):
 
 
 def with_plain_zeros(blocks, name):
-    """The blocks, a zero scale being positive: of zeros of both signs NumPy takes another one than C."""
+    """The blocks with positive zero scales. Among zeros of both signs, NumPy picks a different one than C."""
     blocks = blocks.copy()
     for at in SCALES.get(name, (0,)):
         blocks[(blocks[:, at] == 0) & (blocks[:, at + 1] == 0x80), at + 1] = 0

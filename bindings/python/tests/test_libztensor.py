@@ -1,4 +1,4 @@
-"""The Python package against real files, and what it writes."""
+"""Tests the Python package on real files, and the files that it writes."""
 import gc
 import subprocess
 import sys
@@ -129,7 +129,7 @@ def test_dlpack_shares_memory_and_outlives_the_file(path):
         array, shared, old = f["a"].numpy(), np.from_dlpack(f["a"]), np.from_dlpack(f["a"].unversioned())
         assert np.shares_memory(array, shared) and not shared.flags.writeable
         assert old.ctypes.data == array.ctypes.data
-        f["a"].__dlpack__(max_version=(1, 0))  # nobody takes it: freed with the capsule
+        f["a"].__dlpack__(max_version=(1, 0))  # not consumed: freed with the capsule
         with pytest.raises(BufferError):
             f["a"].__dlpack__()
     del array, old
@@ -143,7 +143,7 @@ def test_an_array_keeps_the_memory_that_its_file_was_opened_from(path):
     data = bytearray(path.read_bytes())
     array = libztensor.File.open_memory(data)["a"].numpy()
     gc.collect()
-    with pytest.raises(BufferError):  # it is in use: a change of its size could move it
+    with pytest.raises(BufferError):  # in use: a change of its size could move it
         data.append(0)
     assert array.tolist() == [0, 1, 2, 3, 4, 5]
     del array
@@ -176,7 +176,7 @@ def test_a_tensor_of_dlpack_may_outlive_python(path):
         capsule = libztensor.File.open_memory(open(sys.argv[1], "rb").read())["a"].__dlpack__(max_version=(1, 0))
         tensor = _component._pointer(id(capsule), b"dltensor_versioned")
         ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), b"used_dltensor_versioned")
-        # What C would still do once Python has ended: it finds the library's own deleter, which calls no Python.
+        # C may free the tensor after Python has ended: the library's own deleter, which does not call Python.
         before = ctypes.c_void_p.from_address(tensor + 16).value
         import atexit
         atexit._run_exitfuncs()
@@ -192,7 +192,7 @@ def test_options_of_urls_are_for_urls():
         libztensor.File("a.zt", remote={"retries": 1})
 
 
-def test_a_batch_says_how_it_read(path):
+def test_a_batch_reports_how_it_read(path):
     array = np.arange(5 << 20, dtype="int32")
     with libztensor.create(path) as w:
         w.add("large", array)
@@ -274,8 +274,8 @@ def test_failures_are_exceptions(path):
     assert libztensor.repair(path)["objects"] == 2
 
 
-def test_importing_sets_up_little():
-    """Functions get their types when they are used; what few programs use is imported when it is."""
+def test_importing_is_lazy():
+    """Functions get their types at the first use, and rarely used modules are imported at the first use."""
     program = ("import sys, numpy\nbefore = set(sys.modules)\nimport libztensor.numpy\nadded = set(sys.modules) - before\n"
                "print(len([name for name in vars(libztensor.lib) if name.startswith('zt_')]), added & {'json', 'subprocess'} or '-')")
     functions, modules = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()

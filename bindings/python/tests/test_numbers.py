@@ -66,7 +66,7 @@ def test_all_block_types_become_every_float(dtype):
             kinds.add(found["data"].type)
             array = found.numpy(dtype=dtype)
             assert array.shape == found.shape and array.dtype.name == dtype, name
-            # Each number is rounded to f32, and once more to what is smaller.
+            # Each number is rounded to f32, and then to the smaller type.
             np.testing.assert_array_equal(array.astype("f8"), exact.astype("f4").astype(array.dtype).astype("f8"))
     assert len(kinds) >= (12 if dtype == "float16" else 25), kinds
 
@@ -111,7 +111,7 @@ def test_sparse_objects_are_filled_with_zeros(path):
         assert f["csr"].size_as("float16") == 12
 
 
-def test_dense_numbers_become_others(path):
+def test_dense_numbers_are_converted(path):
     with libztensor.open(path) as f:
         assert f["a"].numpy(dtype="float64").tolist() == [[0, 1, 2], [3, 4, 5]]
         assert f["a"].numpy(dtype="uint8").tolist() == [[0, 1, 2], [3, 4, 5]]
@@ -122,13 +122,13 @@ def test_dense_numbers_become_others(path):
         assert scalar.shape == () and scalar == 3.5 and empty.shape == (0, 3) and empty.dtype == np.float16
 
 
-def test_numbers_that_have_the_dtype_already_stay_where_they_are(path):
+def test_numbers_that_have_the_dtype_are_not_copied(path):
     with libztensor.open(path) as f:
         for dtype in ("float64", np.float64, float, np.dtype(">f8")):
             array = f["floats"].numpy(dtype=dtype)
             assert np.shares_memory(array, f["floats"].numpy()) and not array.flags.writeable
         assert f["pairs"].numpy(dtype="complex64").tolist() == [1 + 2j, 3]
-    assert array.tolist() == [0.5, -1.5, 300], "it outlives the file"
+    assert array.tolist() == [0.5, -1.5, 300], "the array stays valid after the file is closed"
 
 
 def test_a_dtype_has_many_names(path):
@@ -174,7 +174,7 @@ def test_a_decode_is_verified_reported_and_stopped(path):
     ("copy/undeclared-frames-1.zt", "gptq", "cannot be read without the attribute \"scheme\""),
     ("v1.2/py-1.2.3-unknown-type.zt", "i4x2", "its type \"vendor.int4x2\" is unknown"),
     ("valid-odd/unknown-format.zt", "x", "its format is \"blocked_ell\", which cannot be read as numbers")])
-def test_what_is_no_array_of_numbers_is_unsupported(file, name, error):
+def test_objects_that_are_not_arrays_of_numbers_are_unsupported(file, name, error):
     with libztensor.open(DATA / file) as f, pytest.raises(libztensor.Unsupported, match=error):
         f[name].numpy(dtype="float32")
 
@@ -187,8 +187,8 @@ def test_a_last_block_that_is_not_full():
         assert found.element_count % 2 and np.array_equal(found.numpy(dtype="float32").ravel(), expected)
 
 
-def test_no_more_memory_is_taken_than_the_array(tmp_path):
-    """One decode, straight into the new array."""
+def test_a_conversion_only_allocates_the_array(tmp_path):
+    """The blocks are decoded once, straight into the new array."""
     tracemalloc = pytest.importorskip("tracemalloc")
     with libztensor.create(tmp_path / "large.zt") as w:
         w.add("a", np.zeros(1 << 22, "f2"))
@@ -202,7 +202,7 @@ def test_no_more_memory_is_taken_than_the_array(tmp_path):
 
 @pytest.mark.parametrize("dtype", ["float32", np.float64, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("mapped", [False, True])
-def test_a_whole_file_has_one_float_type(path, dtype, mapped):
+def test_all_floats_of_a_file_are_converted_to_one_type(path, dtype, mapped):
     kind = np.dtype(dtype)
     with libztensor.open(path) as f:
         expected = {name: one.numpy(dtype=None if name in ("a", "pairs") else dtype) for name, one in f.items()}
@@ -225,7 +225,7 @@ def test_the_blocks_of_a_file_are_decoded_together():
         assert np.array_equal(load_file(GROUPS, dtype="float32")["q"], f["q"].numpy(dtype="float32"))
 
 
-def test_what_is_no_float_type_is_refused_for_a_file(path):
+def test_types_that_are_not_floats_are_rejected_for_a_file(path):
     for dtype in ("int32", bool, "float8_e4m3fn", "complex64"):
         with pytest.raises(libztensor.InvalidArgument, match="can become float64, float32, float16 or bfloat16, not"):
             load_file(path, dtype=dtype)
@@ -241,7 +241,7 @@ def test_a_tensor_by_name_has_any_type(path):
         assert f.get_tensor("pairs", dtype="float64").tolist() == [[1, 2], [3, 0]]
         assert f.get_tensor("pairs", dtype="complex64").tolist() == [1 + 2j, 3]
         assert "csr" not in f.keys(), "as without dtype"
-        with pytest.raises(libztensor.Unsupported, match="'csr' is sparse_csr, no array: pass dtype="):
+        with pytest.raises(libztensor.Unsupported, match="'csr' is sparse_csr, not an array: pass dtype="):
             f.get_tensor("csr")
         with pytest.raises(libztensor.InvalidArgument, match="dtype 'half a float' is not"):
             f.get_tensor("a", dtype="half a float")
@@ -272,7 +272,7 @@ def test_parts_of_a_tensor_are_converted(path):
             f.get_slice("pairs", dtype="float32")[0]
 
 
-def test_what_cannot_be_converted_is_named_or_left_out():
+def test_tensors_that_cannot_be_converted_are_named_or_left_out():
     path = DATA / "copy/undeclared-frames-1.zt"
     with pytest.raises(libztensor.Unsupported, match='object "gptq".*without the attribute "scheme"'):
         load_file(path, dtype="float32")
@@ -320,11 +320,11 @@ def test_rows_go_to_a_target_with_strides(path):
         assert small.tolist() == [0, -2, 127]
 
 
-def test_a_read_that_says_too_little_or_too_much_is_refused(path):
+def test_a_read_with_missing_or_conflicting_arguments_is_rejected(path):
     with libztensor.open(path) as f, libztensor.Cache(1 << 20, 1 << 12) as cache:
         one, target = f["a"], np.zeros(64, "f8")
         for how, words in [
-                ({}, "read 0 has to have either a component or an object"),
+                ({}, "read 0 needs either a component or an object"),
                 (dict(object=one, component=one["data"], dtype="float32"), "either a component or an object"),
                 (dict(object=one), "read 0 of 'a' needs a dtype"),
                 (dict(object=one, dtype="float32", offset=1), "offset needs rows"),

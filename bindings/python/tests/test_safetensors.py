@@ -1,4 +1,5 @@
-"""save_file writes what the name of the file says, and .safetensors files are those that safetensors itself writes."""
+"""The end of the name selects what save_file writes. .safetensors files have the same bytes as those of
+safetensors."""
 import json
 import os
 import random
@@ -21,7 +22,7 @@ def dtype(name):
 
 
 def arrays(seed):
-    """Arrays of every type, of shapes and names as they come."""
+    """Arrays of every type, with various shapes and names."""
     chance, made = random.Random(seed), {}
     for at, name in enumerate(PLAIN * 2):
         shape = tuple(chance.choice([0, 1, 2, 3, 7]) for _ in range(chance.randrange(4)))
@@ -53,7 +54,7 @@ def test_the_bytes_are_those_of_safetensors(tmp_path, seed, metadata):
         assert f.metadata() == metadata
     assert save(state, metadata, container="safetensors") == path.read_bytes()
     reference = pytest.importorskip("safetensors")
-    known = {name: array for name, array in state.items() if array.dtype.isbuiltin == 1 and array.dtype.kind != "c"}  # what it reads as arrays
+    known = {name: array for name, array in state.items() if array.dtype.isbuiltin == 1 and array.dtype.kind != "c"}  # types that it reads as arrays
     save_file(known, path, metadata)
     from safetensors.numpy import save as their_save
     assert path.read_bytes() == their_save(known, metadata)
@@ -64,14 +65,14 @@ def test_the_bytes_are_those_of_safetensors(tmp_path, seed, metadata):
 
 
 @pytest.mark.parametrize("name, container", [("a.zt", "zt"), ("a.ZT", "zt"), ("a.b.safetensors", "safetensors"), ("A.SafeTensors", "safetensors")])
-def test_the_name_says_what_is_written(tmp_path, name, container):
+def test_the_end_of_the_name_selects_the_container(tmp_path, name, container):
     save_file({"a": np.arange(3)}, tmp_path / name)
     assert is_safetensors(tmp_path / name) == (container == "safetensors")
     save_file({"a": np.arange(3)}, os.fsencode(tmp_path / name))
 
 
 @pytest.mark.parametrize("name", ["a", "a.safetensor", "a.bin", "a.gguf", "a.npz", "a.pt", ".zt", "zt", "a.zt.tmp", "a.safetensors.incomplete"])
-def test_a_name_that_says_nothing_is_refused_unless_the_container_is_given(tmp_path, name):
+def test_a_name_without_a_known_end_needs_the_container(tmp_path, name):
     with pytest.raises(ValueError, match="container="):
         save_file({"a": np.arange(3)}, tmp_path / name)
     with pytest.raises(ValueError, match="'npz' is not one of 'zt', 'safetensors'"):
@@ -83,7 +84,7 @@ def test_a_name_that_says_nothing_is_refused_unless_the_container_is_given(tmp_p
             assert (file.container == "safetensors") == (container == "safetensors")
 
 
-def test_what_fails_leaves_what_was_there(tmp_path):
+def test_a_failure_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.safetensors"
     save_file({"a": np.arange(3)}, path)
     before = path.read_bytes()
@@ -104,8 +105,8 @@ def test_what_fails_leaves_what_was_there(tmp_path):
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["a.safetensors"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links and permissions as of Unix")
-def test_what_is_replaced_keeps_its_permissions_and_a_link_stays_one(tmp_path):
+@pytest.mark.skipif(os.name == "nt", reason="needs links and permissions of Unix")
+def test_a_replaced_file_keeps_its_permissions_and_a_link_stays(tmp_path):
     path, link = tmp_path / "a.safetensors", tmp_path / "link.safetensors"
     save_file({}, path)
     os.chmod(path, 0o640)
@@ -124,7 +125,7 @@ def test_what_is_replaced_keeps_its_permissions_and_a_link_stays_one(tmp_path):
 
 
 def test_tensors_are_made_one_by_one(tmp_path):
-    """At no time more than one of them is there."""
+    """At most one of them exists at any time."""
     alive, most = set(), [0]
 
     class Kept:
@@ -176,7 +177,7 @@ def test_pairs_of_4_bit_floats_come_as_bytes(tmp_path):
     same(load_file(path, mapped=True), found)
 
 
-def test_the_data_of_an_object_is_taken_and_not_its_first_component(tmp_path):
+def test_the_data_of_an_object_is_used_not_its_first_component(tmp_path):
     with libztensor.create(tmp_path / "a.zt") as w:
         w.add_object("a", "dense", (3,), {"note": np.zeros(9, "u1"), "data": np.arange(3, dtype="f4")})
     assert load_file(tmp_path / "a.zt")["a"].tolist() == [0, 1, 2]

@@ -1,5 +1,5 @@
-"""libztensor.safetensors in the place of safetensors: what one writes the other reads, with the same bytes, and programs do not
-notice which one they have."""
+"""libztensor.safetensors in place of safetensors: each reads the other's files, the bytes are the same, and
+programs cannot tell the two apart."""
 import os
 import random
 import subprocess
@@ -23,7 +23,7 @@ TYPES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
 
 
 def arrays(seed):
-    """Arrays of every type: empty, scalar, and of many dimensions."""
+    """Arrays of every type: empty, scalar, and with many dimensions."""
     chance, made = random.Random(seed), {}
     for at, name in enumerate(TYPES * 2):
         dtype = np.dtype(getattr(ml_dtypes, name, name))
@@ -40,7 +40,7 @@ def specs(package, state):
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("metadata", [None, {}, {"format": "pt"}])
-def test_serialize_and_deserialize_give_what_safetensors_gives(tmp_path, seed, metadata):
+def test_serialize_and_deserialize_equal_those_of_safetensors(tmp_path, seed, metadata):
     state = arrays(seed)
     made = own.serialize(specs(own, state), metadata)
     assert made == reference.serialize(specs(reference, state), metadata)
@@ -51,7 +51,7 @@ def test_serialize_and_deserialize_give_what_safetensors_gives(tmp_path, seed, m
     assert dict(found) == expected and len(found) == len(expected)
     with reference.safe_open(path, "np") as f, own.safe_open(path, "np") as g:
         assert [name for name, _ in found] == g.offset_keys()
-        # The order of empty tensors at one place changes there from run to run.
+        # safetensors does not keep the order of empty tensors at the same position.
         assert [expected[name]["data"] for name in g.offset_keys()] == [expected[name]["data"] for name in f.offset_keys()]
         assert (g.keys(), g.metadata()) == (f.keys(), f.metadata())
         for name in g.keys():
@@ -77,7 +77,7 @@ def test_tensors_and_parts_are_those_of_safetensors(tmp_path, seed):
             if array.ndim and array.size:
                 index = tuple(part(size) for size in array.shape)
                 same(g.get_slice(name)[index], array[index])
-                if all(array[index].shape):  # safetensors refuses the others
+                if all(array[index].shape):  # safetensors rejects the others
                     same(g.get_slice(name)[index], f.get_slice(name)[index])
     for backend in ("mmap", "pread"):
         found, expected = own_numpy.load_file(path, backend=backend), reference_numpy.load_file(path, backend=backend)
@@ -92,7 +92,7 @@ def same(found, expected):
 
 
 @pytest.mark.parametrize("dtype, shape", [("float32", (2, 3)), ("bool", ()), ("float4_e2m1fn_x2", (2, 3)), ("float8_e8m0fnu", (0,))])
-def test_a_spec_looks_like_that_of_safetensors(dtype, shape):
+def test_a_spec_equals_that_of_safetensors(dtype, shape):
     given = {"dtype": dtype, "shape": shape, "data_ptr": 4096, "data_len": 24}
     found, expected = own.TensorSpec(**given), reference.TensorSpec(**given)
     for name in ("dtype", "shape", "data_ptr", "data_len"):
@@ -122,7 +122,7 @@ def test_wrong_files_are_a_safetensor_error(tmp_path, data):
             assert isinstance(why, package.SafetensorError) or not data and isinstance(why, OSError) and package is reference, why
 
 
-def test_wrong_calls_raise_what_those_of_safetensors_raise(tmp_path):
+def test_wrong_calls_raise_the_exceptions_of_safetensors(tmp_path):
     path = tmp_path / "a.safetensors"
     array = np.arange(6, dtype="f4").reshape(2, 3)
     reference_numpy.save_file({"a": array}, path)
@@ -144,7 +144,7 @@ def test_wrong_calls_raise_what_those_of_safetensors_raise(tmp_path):
             assert isinstance(outcome(lambda: call(package)), kind), (package, expected, outcome(lambda: call(package)))
 
 
-def test_a_file_is_opened_alone_although_it_is_a_part_of_a_model(tmp_path):
+def test_a_part_of_a_model_can_be_opened_as_a_file(tmp_path):
     names = [f"model-0000{at}-of-00002.safetensors" for at in (1, 2)]
     for at, name in enumerate(names):
         own_numpy.save_file({f"w{at}": np.full(3, at)}, tmp_path / name)
@@ -202,7 +202,7 @@ def python(*arguments, path, cwd):
 
 @pytest.fixture(params=["with safetensors", "without"])
 def packages(request, tmp_path):
-    """What is to be searched for libztensor and NumPy, with safetensors or without it."""
+    """The search path for libztensor and NumPy, with or without safetensors."""
     package = Path(libztensor.__file__).parents[1]
     site = Path(np.__file__).parents[1]
     if request.param == "with safetensors":
@@ -214,12 +214,12 @@ def packages(request, tmp_path):
     return [package, chosen]
 
 
-def test_programs_have_it_in_the_place_of_safetensors(tmp_path, packages):
+def test_programs_import_it_instead_of_safetensors(tmp_path, packages):
     folder = tmp_path / "its folder"
     folder.mkdir()
     (folder / "program.py").write_text(PROGRAM)
     arguments = [tmp_path / "a.safetensors", "-m", "x"]
-    isolated = [] if len(packages) == 3 else ["-S"]  # nothing but what path says
+    isolated = [] if len(packages) == 3 else ["-S"]  # search only PYTHONPATH
     printed = python(*isolated, "-m", "libztensor.safetensors", folder / "program.py", *arguments, path=packages, cwd=tmp_path)
     assert printed == "__main__ [0, 1, 2] ['-m', 'x'] its folder\n"
     printed = python(*isolated, "-m", "libztensor.safetensors", "-m", "program", *arguments, path=packages, cwd=folder)
@@ -231,7 +231,7 @@ def test_programs_have_it_in_the_place_of_safetensors(tmp_path, packages):
         assert "imported already" in python("-c", refused, path=packages, cwd=tmp_path)
 
 
-def test_a_command_line_without_a_program_says_how(tmp_path):
+def test_a_command_line_without_a_program_prints_the_usage(tmp_path):
     for arguments in ([], ["-m"], ["--help"]):
         found = subprocess.run([sys.executable, "-m", "libztensor.safetensors", *arguments], capture_output=True, text=True)
         assert found.returncode == 1 and "usage: python -m libztensor.safetensors PROGRAM" in found.stderr

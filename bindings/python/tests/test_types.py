@@ -1,4 +1,5 @@
-"""Type checkers know all that a program may call: every parameter and result of what is public, down to what a list is of."""
+"""Type checkers know the complete public interface: every parameter and result, including the types of list
+items."""
 import inspect
 import os
 import re
@@ -19,7 +20,7 @@ BARE = re.compile(r"\b(dict|list|tuple|Dict|List|Tuple|Iterable|Iterator|Mapping
 
 
 def of(owner, names):
-    """(what it is called, its annotations or None) of functions, methods and properties."""
+    """(name, annotations or None) of functions, methods and properties."""
     for name in names:
         found = inspect.getattr_static(owner, name)
         if isinstance(found, (staticmethod, classmethod)):
@@ -37,7 +38,8 @@ def of_function(function):
 
 
 def public():
-    yield from of(libztensor, [name for name in libztensor.__all__ if name != "safe_open"])  # which is libztensor.numpy's
+    # it is defined in libztensor.numpy
+    yield from of(libztensor, [name for name in libztensor.__all__ if name != "safe_open"])
     yield from of(libztensor.numpy, [name for name in libztensor.numpy.__all__ if name != "SafetensorError"])
     standin = libztensor.safetensors
     yield from of(standin, ["deserialize", "install", "serialize", "serialize_file"])
@@ -53,20 +55,20 @@ def public():
 
 
 @pytest.mark.parametrize("name, annotations", public(), ids=lambda one: one if isinstance(one, str) else "")
-def test_all_that_is_public_has_types(name, annotations):
+def test_the_public_interface_has_types(name, annotations):
     for one in annotations:
-        assert isinstance(one, str), "it lacks one"
+        assert isinstance(one, str), "an annotation is missing"
         assert not BARE.search(one), one
 
 
-def test_all_that_is_public_is_explained():
+def test_the_public_interface_has_docs():
     for name in libztensor.__all__:
         found = getattr(libztensor, name)
         if callable(found):
             assert (found.__doc__ or "").strip(), name
 
 
-def test_failures_are_classes_that_a_checker_knows():
+def test_type_checkers_know_the_error_classes():
     source = inspect.getsource(libztensor._library)
     failures = [one for one in map(vars(libztensor).get, libztensor.__all__) if inspect.isclass(one) and issubclass(one, Exception)]
     assert len(failures) == 19
@@ -110,7 +112,7 @@ def use(path: Path) -> Dict[str, Any]:
 """
 
 
-def test_a_strict_type_checker_takes_what_is_right_and_refuses_what_is_wrong(tmp_path):
+def test_a_strict_type_checker_accepts_right_and_rejects_wrong_calls(tmp_path):
     pytest.importorskip("mypy")
     (tmp_path / "sample.py").write_text(SAMPLE)
     environment = {**os.environ, "MYPYPATH": str(Path(libztensor.__file__).parents[1])}

@@ -37,15 +37,15 @@ def assert_same(found, expected):
 
 
 @pytest.mark.parametrize("mapped", [False, True])
-def test_what_was_saved_is_loaded_and_is_the_callers_own(path, mapped):
+def test_saved_arrays_are_loaded_into_new_memory(path, mapped):
     found = load_file(path, mapped=mapped)
     assert_same(found, ARRAYS)
     found["a"][0, 0] = 99
     assert_same(load_file(path), ARRAYS)
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="only Linux tells how memory is mapped")
-def test_what_load_file_maps_is_read_far_ahead(path):
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="only Linux has /proc/self/smaps")
+def test_mappings_of_load_file_are_read_far_ahead(path):
     found = load_file(path, mapped=True)
     with open("/proc/self/smaps") as maps:
         _, _, mapping = maps.read().partition(str(path))
@@ -82,7 +82,7 @@ def test_parts_of_tensors(path):
             use()
 
 
-def test_all_tensors_of_what_is_open_and_either_backend(path):
+def test_all_tensors_of_an_open_file_with_either_backend(path):
     for backend in ("mmap", "pread"):
         assert_same(load_file(path, backend=backend), ARRAYS)
         with safe_open(path, "np", backend=backend) as f:
@@ -95,7 +95,7 @@ def test_all_tensors_of_what_is_open_and_either_backend(path):
 
 
 def test_tensors_are_listed_once(path):
-    """Who takes all tensors by name looks none of them up again."""
+    """A program that takes all tensors by name does not look any up again."""
     with safe_open(path) as f:
         assert f.keys() == sorted(ARRAYS)
         found = [f._weight(name) for name in ARRAYS]
@@ -109,7 +109,7 @@ def test_every_container_and_models_of_several_files():
         try:
             found = load_file(file)
         except (libztensor.Unsupported, libztensor.Corrupt, libztensor.NotFound, libztensor.InvalidArgument, libztensor.NoFile):
-            refused += 1  # dtypes that NumPy has not, and parts of sets that are none by themselves
+            refused += 1  # dtypes that NumPy does not have, and incomplete models
             continue
         loaded += 1
         with libztensor.File.open_model(file) as f:
@@ -120,9 +120,9 @@ def test_every_container_and_models_of_several_files():
     assert len(load_file(valid / "amber-hf-sharded")) == 12
 
 
-def test_what_is_no_array_is_named(tmp_path):
+def test_objects_that_are_not_arrays_are_named(tmp_path):
     sparse = DATA / "v1.2/py-1.2.3-sparse.zt"
-    with pytest.raises(libztensor.Unsupported, match="no array"):
+    with pytest.raises(libztensor.Unsupported, match="not an array"):
         load_file(sparse)
     with safe_open(sparse) as f, pytest.raises(libztensor.Unsupported, match="sparse_csr"):
         f.get_tensor("csr-z")
@@ -133,10 +133,10 @@ def test_what_is_no_array_is_named(tmp_path):
     for metadata in ({"a": 1}, {1: "a"}):
         with pytest.raises(TypeError, match="texts"):
             save_file({}, tmp_path / "b.zt", metadata=metadata)
-    assert list(tmp_path.iterdir()) == [], "what failed left nothing"
+    assert list(tmp_path.iterdir()) == [], "a failed save leaves no file"
 
 
-def test_what_cannot_be_read_is_named_or_left_out(tmp_path):
+def test_unreadable_tensors_are_named_or_left_out(tmp_path):
     np.savez(tmp_path / "record.npz", rec=np.array([(1, 2.5)], [("i", "<i8"), ("k", "<f8")]), w=np.ones(3, "float32"))
     with pytest.raises(libztensor.Unsupported, match=r"'rec' .*numpy\.\[\('i', '<i8'\)"):
         load_file(tmp_path / "record.npz")
@@ -148,7 +148,7 @@ def test_what_cannot_be_read_is_named_or_left_out(tmp_path):
             opened.get_tensor("rec")
 
 
-def test_a_failed_save_leaves_what_was_there(path):
+def test_a_failed_save_leaves_the_old_file(path):
     before = path.read_bytes()
     with pytest.raises(libztensor.Unsupported):
         save_file({"a": np.zeros(3), "b": np.array([object()])}, path)
@@ -190,7 +190,7 @@ def test_many_threads_read_one_file(path):
 
 
 def test_a_sparse_file_of_100_gib(tmp_path):
-    """Nothing of it is read but what is asked for."""
+    """Only the requested bytes are read."""
     path = tmp_path / "large.safetensors"
     size = 100 << 30
     header = b'{"t":{"dtype":"U8","shape":[%d],"data_offsets":[0,%d]}}' % (size, size)
@@ -203,8 +203,8 @@ def test_a_sparse_file_of_100_gib(tmp_path):
 
 
 @pytest.mark.parametrize("dtype, rest", [("f4", 8), ("f4", 4), ("u1", 1)])
-def test_a_mapped_tensor_is_borrowed_wherever_its_elements_are_aligned(tmp_path, dtype, rest):
-    """Of 1 TiB a copy is no option."""
+def test_a_mapped_tensor_is_borrowed_if_its_elements_are_aligned(tmp_path, dtype, rest):
+    """1 TiB is too large for a copy."""
     path, size = tmp_path / "large.safetensors", 1 << 40
     count = size // np.dtype(dtype).itemsize
     header = json.dumps({"t": {"dtype": {"f4": "F32", "u1": "U8"}[dtype], "shape": [count], "data_offsets": [0, size]}}).encode()
@@ -216,13 +216,13 @@ def test_a_mapped_tensor_is_borrowed_wherever_its_elements_are_aligned(tmp_path,
             file.seek(-4, os.SEEK_END)
             file.write(b"\1\1\1\1")
     except OSError as why:
-        pytest.skip(f"no file of 1 TiB here: {why}")
+        pytest.skip(f"cannot make a file of 1 TiB: {why}")
     for mode, writable in [("map", False), ("private", True)]:
         with libztensor.open(path, mode=mode) as f:
             taken = [f["t"].numpy(), f["t"]["data"].numpy(threads=2, verify=True)]
         for array in taken:
             assert array.ctypes.data % 64 == rest and array.flags.writeable == writable
-            assert array.shape == (count,) and array[-1].tobytes()[-1] == 1, "it outlives the file"
+            assert array.shape == (count,) and array[-1].tobytes()[-1] == 1, "the array stays valid after the file is closed"
 
 
 def test_a_borrowed_tensor_is_verified(tmp_path):
@@ -247,7 +247,7 @@ def test_a_borrowed_tensor_is_verified(tmp_path):
 def test_the_signatures_are_those_of_safetensors():
     expected = {save_file: ["tensor_dict", "filename", "metadata"], save: ["tensor_dict", "metadata"], load_file: ["filename"],
                 load: ["data"], safe_open: ["filename", "framework", "device"]}
-    from libztensor import safe_open as of_package  # as of safetensors, and NumPy is not imported before
+    from libztensor import safe_open as of_package  # like safetensors, and does not import NumPy earlier
     assert of_package is safe_open
     code = "import sys, libztensor; assert 'numpy' not in sys.modules; assert not hasattr(libztensor, 'nothing')"
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -257,7 +257,7 @@ def test_the_signatures_are_those_of_safetensors():
         assert function.__doc__
 
 
-def test_what_stands_for_something_open_is_neither_pickled_nor_copied(tmp_path):
+def test_open_objects_cannot_be_pickled_or_copied(tmp_path):
     path = tmp_path / "a.zt"
     with libztensor.create(path) as w:
         w.add("x", np.arange(4.0), attributes={"unit": "m"})
@@ -272,14 +272,14 @@ def test_what_stands_for_something_open_is_neither_pickled_nor_copied(tmp_path):
                 with pytest.raises(TypeError, match="cannot be pickled or copied"):
                     make(one)
         array = object.numpy()
-    assert np.array_equal(pickle.loads(pickle.dumps(array)), np.arange(4.0)), "an array is one"
+    assert np.array_equal(pickle.loads(pickle.dumps(array)), np.arange(4.0)), "an array can be pickled"
 
 
 def test_a_sparse_file_of_100_gib_is_read_in_parts(tmp_path):
     path, size = tmp_path / "sparse.safetensors", 100 << 30
     rows = size // 4096
     header = json.dumps({"big": {"dtype": "F32", "shape": [rows, 1024], "data_offsets": [0, size]}}).encode()
-    header += b" " * (-(8 + len(header)) % 64)  # where the library borrows what is mapped
+    header += b" " * (-(8 + len(header)) % 64)  # so that the library can borrow the mapped bytes
     last = np.arange(1024, dtype="f4")
     try:
         with open(path, "wb") as file:
@@ -288,7 +288,7 @@ def test_a_sparse_file_of_100_gib_is_read_in_parts(tmp_path):
             file.seek(-4096, os.SEEK_END)
             file.write(last.tobytes())
     except OSError as why:
-        pytest.skip(f"no file of 100 GiB here: {why}")
+        pytest.skip(f"cannot make a file of 100 GiB: {why}")
     with safe_open(path, "np") as f:
         part = f.get_slice("big")
         assert part.get_shape() == [rows, 1024]
@@ -303,16 +303,16 @@ def test_a_sparse_file_of_100_gib_is_read_in_parts(tmp_path):
         [thread.join() for thread in threads]
         assert found == [1023] * 8
     with libztensor.open(path) as f:
-        assert f["big"].numpy()[-1, -1] == 1023, "it is mapped"
+        assert f["big"].numpy()[-1, -1] == 1023, "the tensor is mapped"
 
 
-def test_a_list_of_places_is_no_slice(tmp_path):
+def test_a_list_of_indices_is_not_a_slice(tmp_path):
     save_file({"a": np.arange(6.0)}, tmp_path / "a.zt")
     with safe_open(tmp_path / "a.zt", "np") as f, pytest.raises(TypeError, match=r"not \[0, 1\]"):
         f.get_slice("a")[[0, 1]]
 
 
-def test_the_repr_says_what_is_open(path):
+def test_the_repr_describes_open_files(path):
     with libztensor.open(path) as f, safe_open(path, "np") as opened:
         held = [f, opened, f["a"], f["a"]["data"], opened.get_slice("a")]
         assert [repr(one) for one in held] == [
@@ -346,13 +346,13 @@ def test_a_tensor_of_an_unknown_encoding_is_listed():
 
 def test_names_are_texts(path):
     for use in (lambda f: f[3], lambda f: f["a"][3], lambda f: safe_open(path).get_tensor(3), lambda f: save({1: np.zeros(1)})):
-        with libztensor.open(path) as f, pytest.raises(TypeError, match="a name is a text, not [13]"):
+        with libztensor.open(path) as f, pytest.raises(TypeError, match="a name must be a text, not [13]"):
             use(f)
     with pytest.raises(ValueError, match="expected a dict"):
         save_file([np.zeros(1)], path)
 
 
-def test_elements_of_an_unknown_type_come_as_they_are_stored():
+def test_elements_of_an_unknown_type_are_not_decoded():
     path = DATA / "v1.2/py-1.2.3-unknown-type.zt"
     with safe_open(path) as f:
         made, part = f.get_tensor("i4x2"), f.get_slice("i4x2")

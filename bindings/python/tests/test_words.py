@@ -37,29 +37,29 @@ def read(**how):
     (lambda path: quantized(path, 2), libztensor.Unsupported, "needs axis, along which its groups lie"),
     (lambda path: quantized(path, 2, axis=2), libztensor.InvalidArgument, "axis 2 is not one of 2 dimensions"),
     (lambda path: quantized(path, 2, axis=-3), libztensor.InvalidArgument, "axis -3 is not one of 2 dimensions"),
-    (lambda path: libztensor.create(path, version=3), libztensor.InvalidArgument, "version is one of .*'1.2.0', 2], not 3"),
+    (lambda path: libztensor.create(path, version=3), libztensor.InvalidArgument, "version must be one of .*'1.2.0', 2], not 3"),
     (lambda path: libztensor.create(path, level=-99), libztensor.InvalidArgument, "a.zt: level is -99, not from -7 to 22"),
     (lambda path: libztensor.Cache(0, 0), libztensor.InvalidArgument, "^budget or slot_size is 0"),
     (lambda path: libztensor.open(ROOT / "tests/data/v2/real/rs-sharded-xxh3.zt")["blk.0.k"].numpy(), libztensor.Unsupported,
      "open_model opens it, and shards says when"),
     (lambda path: opened().verify(object=opened()["a"]), libztensor.InvalidArgument, "^object or component is one of another file"),
     (lambda path: other_component(), libztensor.InvalidArgument, "^component is not one of object"),
-    (lambda path: opened()["nothing"], KeyError, "^there is no object 'nothing'$"),
-    (lambda path: opened().at(9), IndexError, "no object 9: the file has 2"),
+    (lambda path: opened()["nothing"], KeyError, "^the file has no object 'nothing'$"),
+    (lambda path: opened().at(9), IndexError, "object 9 is out of range: the file has 2"),
     (lambda path: libztensor.File.open_parts("a.zt"), TypeError, "list of paths, not 'a.zt'"),
     (lambda path: read(offset=100), libztensor.InvalidArgument, "^read 0: offset 100 passes its 24 bytes"),
     (lambda path: read(count=(1, 1)), libztensor.InvalidArgument, "^read 0 has count, which needs start"),
     (lambda path: read(target_stride=4, rows=2, row_length=12), libztensor.InvalidArgument, "^read 0: target_stride is 4"),
     (lambda path: libztensor.create(path).add("a", np.array(["text"])), libztensor.Unsupported, "<U4 have no type in a file"),
-    (lambda path: libztensor.open(path, allocator=3), TypeError, "libztensor.allocator makes what is passed here, not 3"),
-    (lambda path: libztensor.open(path, hooks=3), TypeError, "libztensor.thread_hooks makes what is passed here, not 3"),
+    (lambda path: libztensor.open(path, allocator=3), TypeError, "pass a result of libztensor.allocator, not 3"),
+    (lambda path: libztensor.open(path, hooks=3), TypeError, "pass a result of libztensor.thread_hooks, not 3"),
 ])
 def test_messages_have_pythons_names(tmp_path, make, error, words):
     with pytest.raises(error, match=words):
         make(tmp_path / "a.zt")
 
 
-def test_every_phrase_that_is_replaced_is_one_of_the_librarys():
+def test_every_replaced_phrase_is_in_the_library():
     text = "".join(path.read_text() for path in (ROOT / "src").rglob("*.rs"))
     text = re.sub(r"\\\n\s*", "", text)
     phrases = [phrase for phrase in _library._WORDS if re.search("zt_|ZT_|has_", phrase)]
@@ -76,12 +76,12 @@ def test_every_phrase_that_is_replaced_is_one_of_the_librarys():
     *((lambda name=name: read(**{name: -1}), name) for name in ("offset", "length", "rows", "row_length", "row_stride", "target_stride")),
     (lambda: read(start=(-1, 0), count=(1, 1)), "-1"), (lambda: opened()["a"].read_slice((-1, 0), (1, 1)), "-1"),
 ])
-def test_numbers_that_c_does_not_have_are_refused_by_name(call, name):
+def test_numbers_too_large_for_c_types_are_rejected_by_name(call, name):
     with pytest.raises(libztensor.InvalidArgument, match=name):
         call()
 
 
-def test_objects_say_what_they_are(tmp_path):
+def test_repr_describes_objects(tmp_path):
     with libztensor.create(tmp_path / "a.zt") as w:
         assert repr(w) == f"<Writer of {str(tmp_path / 'a.zt')!r}>"
     assert repr(w).endswith(", which has ended>")

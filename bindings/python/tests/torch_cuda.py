@@ -1,8 +1,8 @@
-"""libztensor.torch with a CUDA device: what is loaded onto it is what was saved, through any number of slots.
+"""libztensor.torch with a CUDA device: tensors loaded onto it equal the saved ones, with any number of slots.
 
     python3 bindings/python/tests/torch_cuda.py
 
-Says that it is skipped where PyTorch has no such device."""
+Prints that it is skipped if PyTorch finds no CUDA device."""
 import sys
 import tempfile
 from pathlib import Path
@@ -43,7 +43,7 @@ def loaded(folder):
 
 
 def in_other_streams(folder):
-    """What another stream reads at once is there."""
+    """Another stream that reads at once sees the bytes."""
     state = {"large": torch.randn(30_000, 1024)}
     path = folder / "b.zt"
     zt.save_file(state, path)

@@ -1,4 +1,5 @@
-"""PyTorch takes a mapped tensor by DLPack: the same bytes, still there when the file is closed; and gives one to a file."""
+"""PyTorch takes a mapped tensor by DLPack. It has the same bytes, also after the file is closed. The writer
+takes a tensor of PyTorch."""
 import gc
 import os
 import tempfile

@@ -1,5 +1,5 @@
-"""libztensor.vllm on a stand-in for vLLM, whose wheel has 340 MB: the classes and functions that the loader uses have the signatures
-of vLLM 0.10.1, 0.10.2, 0.11.0, 0.20.0 and 0.33.0, which were compared by hand."""
+"""libztensor.vllm on a stand-in for vLLM, whose wheel has 340 MB. The stand-in's classes and functions have
+the signatures of vLLM 0.10.1, 0.10.2, 0.11.0, 0.20.0 and 0.33.0; they were compared by hand."""
 import importlib.metadata
 import sys
 import tempfile
@@ -60,7 +60,7 @@ class Model(torch.nn.Module):
 
 
 class Cached(Model):
-    """With the scale of a cache, which is not in a file."""
+    """The parameters, with the scale of a cache, which is not in a file."""
 
     def __init__(self):
         super().__init__()
@@ -103,7 +103,7 @@ for name, source in reversed(list(SOURCES.items())):
     exec(source, made)
     vars(sys.modules[name]).update(made)
 
-try:  # as vLLM finds it, if the package is installed
+try:  # uses the entry point, like vLLM, if the package is installed
     found, = [one for one in importlib.metadata.distribution("libztensor").entry_points if one.group == "vllm.general_plugins"]
     assert (found.name, found.value) == ("ztensor", "libztensor.vllm:register") and found.load()() is None
 except importlib.metadata.PackageNotFoundError:
@@ -141,9 +141,9 @@ with tempfile.TemporaryDirectory() as made:
     with_second.secondary_weights = [types.SimpleNamespace(model_or_path=str(folder), revision=None, prefix="second.", subfolder="below")]
     assert loaded(folder, with_second).order[-1] == "second.small"
 
-    raises(ValueError, "no 'threads' in model_loader_extra_config", lambda: loader(folder, {"threads": 2}))
+    raises(ValueError, "does not support 'threads' in model_loader_extra_config", lambda: loader(folder, {"threads": 2}))
     for budget in (0, "1"):
-        raises(ValueError, "budget is a number of bytes", lambda: loader(folder, {"budget": budget}))
+        raises(ValueError, "budget must be a number of bytes", lambda: loader(folder, {"budget": budget}))
     save_file({"small": STATE["small"]}, folder / "model.zt")
     raises(ValueError, "no weights for linear.bias, linear.weight", lambda: loader(folder).load_weights(Model(), config(folder)))
     loader(folder).load_weights(Model(), config(folder, "fp8"))

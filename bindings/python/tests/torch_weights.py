@@ -1,4 +1,5 @@
-"""libztensor.torch beside PyTorch: what was saved is loaded, modules whose tensors share memory come back, ranks get their parts."""
+"""libztensor.torch on PyTorch: saved tensors are loaded, modules with shared memory are restored, and ranks
+get their parts."""
 import os
 import pickle
 import sys
@@ -48,7 +49,7 @@ def saved_and_loaded(folder):
         assert in_file == (backend == "mmap")
     raises(libztensor.ZTensorError, "is not one of mmap, pread", lambda: zt.load_file(path, backend="ssd"))
     assert_same(zt.load(zt.save(STATE)), STATE)
-    kept = zt.load_file(path)["a"]  # the file is closed; its tensor keeps what it lies in
+    kept = zt.load_file(path)["a"]  # the file is closed; the tensor keeps the mapping
     assert torch.equal(kept, STATE["a"])
     compressed = folder / "z.zt"
     with libztensor.create(compressed, encoding="zstd") as writer:
@@ -65,11 +66,11 @@ def parts(folder):
             assert torch.equal(part[index], STATE["a"][index]), index
         assert part[1:, 2].data_ptr() == f.get_tensor("a")[1:, 2].data_ptr(), "a part is a view of the mapped file"
         kept, half, true = part[1:3], f.get_slice("half")[1:], part[True]
-        assert torch.equal(true, STATE["a"][1]), "a number, and no mask"
+        assert torch.equal(true, STATE["a"][1]), "True is an integer index, not a mask"
         raises(TypeError, "pickled", lambda: pickle.dumps(f))
         raises(KeyError, "none", lambda: f.get_tensor("none"))
     raises(ValueError, "closed", lambda: part[0])
-    assert torch.equal(kept, STATE["a"][1:3]) and torch.equal(half, STATE["half"][1:]), "it outlives the file"
+    assert torch.equal(kept, STATE["a"][1:3]) and torch.equal(half, STATE["half"][1:]), "the tensor stays valid after the file is closed"
 
 
 class Tied(torch.nn.Module):
@@ -89,7 +90,7 @@ def into_tensors_of_the_callers_own(folder):
         f.read_batch([libztensor.Read(f["a"]["data"], half, start=(1, 0), count=(2, 6))])
         f["half"]["data"].read_into(again := torch.empty(3, dtype=torch.bfloat16))
         for wrong in (torch.empty(6, 4).t(), torch.empty(4, 6, device="meta")):
-            raises(ValueError, "contiguous, and in the memory of the CPU", lambda: f.read_batch({"a": wrong}))
+            raises(ValueError, "contiguous and in the memory of the CPU", lambda: f.read_batch({"a": wrong}))
         raises(libztensor.ZTensorError, "", lambda: f.read_batch({"a": torch.empty(4, 5)}))
     assert_same(own, state)
     assert torch.equal(half, state["a"][1:3]) and torch.equal(again, state["half"])
@@ -124,7 +125,7 @@ def ranks(folder):
 
 
 def ranks_share_blocks():
-    """A slab of blocks is where it is in the whole tensor; none is cut."""
+    """A slab of blocks has the same bytes as in the complete tensor; blocks are not cut."""
     path = Path(__file__).resolve().parents[3] / "tests/data/foreign/valid/amber-align-64.gguf"
     name = "enc.0.mlp.up"
     whole = zt.load_file(path)[name]
@@ -139,7 +140,7 @@ def ranks_share_blocks():
 
 
 class Views(torch.nn.Module):
-    """Buffers that share memory."""
+    """A module with buffers that share memory."""
 
     def __init__(self, *views):
         super().__init__()
@@ -159,18 +160,18 @@ def views(folder):
         zt.save_model(Views(*kept), path)
         assert len(zt.load_file(path)) == 1
         other = Views(*(torch.zeros(6).as_strided(view.shape, view.stride()) for view in kept))
-        assert len(zt.load_model(other, path, strict=False)[0]) == 1, "other's views share nothing"
+        assert len(zt.load_model(other, path, strict=False)[0]) == 1, "other's views do not share memory"
         copy = torch.zeros(6)
         other = Views(*(copy.as_strided(view.shape, view.stride(), view.storage_offset()) for view in kept))
         assert zt.load_model(other, path) == ([], [])
         assert torch.equal(other.a, kept[0]) and torch.equal(other.b, kept[1])
-    # What lies between the elements that were filled is missing.
+    # The names of elements that were not filled are missing.
     zt.save_file({"a": memory[::2].clone()}, path)
     raises(RuntimeError, "missing: ['b']", lambda: zt.load_model(Views(memory[::2], memory[1:4:2]), path))
 
 
 def lazily_changed(folder):
-    """PyTorch notes a sign or a conjugate, and changes no bytes."""
+    """PyTorch records negation or conjugation in a flag, without changing the bytes."""
     pairs = torch.tensor([1 + 2j, 3 - 4j])
     state = {"conjugate": pairs.clone().conj(), "imaginary": pairs.clone().conj().imag, "negative": torch._neg_view(torch.arange(3.0))}
     assert state["imaginary"].is_neg() and state["negative"].is_neg() and state["conjugate"].is_conj()
@@ -182,7 +183,7 @@ STATE2 = {"a": torch.randn(6, 4), "c": torch.arange(5), "columns": torch.randn(2
 
 
 def uploaded(folder):
-    """What goes to a CUDA device goes through a ring; here each copy out of it is done at once."""
+    """Uploads to a CUDA device use a ring. In this test each copy out of the ring is synchronous."""
     path, state = folder / "upload.zt", {f"t{n}": torch.randn(n % 7, 300) for n in range(200)}
     state.update(STATE, large=torch.randn(700, 1000))
     for encoding in (None, "zstd"):
@@ -195,7 +196,7 @@ def uploaded(folder):
             found = _upload.upload(wanted, torch.device("cpu"), zt._dtype)
             assert_same(found, {name: state[name] for name in state if state[name].dtype != torch.bfloat16})
     whole = path.read_bytes()
-    path.write_bytes(whole[:5000] + bytes(64) + whole[5064:])  # in the frames of some tensor
+    path.write_bytes(whole[:5000] + bytes(64) + whole[5064:])  # inside the frames of a tensor
     with libztensor.open(path) as file:
         raises(libztensor.ZTensorError, "upload.zt: object \"", lambda: _upload.upload(list(zt._weights.weights(file)), torch.device("cpu"), zt._dtype))
 
@@ -249,7 +250,7 @@ def bytes_of(tensor):
 
 
 def as_safetensors(folder):
-    """What safetensors itself reads and writes, where it is there."""
+    """Compares with safetensors, if it is installed."""
     path = folder / "a.safetensors"
     for metadata in (None, {}, {"format": "pt"}):
         zt.save_file(STATE, path, metadata)
@@ -271,7 +272,7 @@ def as_safetensors(folder):
 
 
 def packed_f4(folder):
-    """Pairs of 4-bit floats: the last dimension counts pairs in PyTorch, and numbers in a file."""
+    """Pairs of 4-bit floats: PyTorch counts pairs in the last dimension, a file counts numbers."""
     path = folder / "f4.safetensors"
     header = b'{"w":{"dtype":"F4","shape":[2,4,6],"data_offsets":[0,24]}}'
     path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(range(24)))
@@ -290,7 +291,7 @@ def packed_f4(folder):
             assert torch.equal(bytes_of(part[1, 1:3]), bytes_of(found[1, 1:3]))
             assert torch.equal(bytes_of(part[:, 2, 2:]), bytes_of(found[:, 2, 1:])) and part[:, :, 2:2].shape == (2, 4, 0)
             for index in [(0, 0, 0), (..., slice(1, 3)), (..., slice(0, 3)), (..., slice(0, 6, 2))]:
-                raises(libztensor.Unsupported, "even index", lambda: part[index])
+                raises(libztensor.Unsupported, "must be even", lambda: part[index])
     for name in ("again.safetensors", "again.zt"):
         zt.save_file({"w": found}, folder / name)
         again = zt.load_file(folder / name)["w"]
@@ -308,7 +309,7 @@ def packed_f4(folder):
 
 
 def in_the_place_of_safetensors(folder):
-    """What programs import of safetensors.torch beside what others test."""
+    """Functions of safetensors.torch that programs import and the other tests do not cover."""
     from libztensor.safetensors import SafetensorError, TensorSpec, deserialize, safe_open, serialize
     from libztensor.safetensors import torch as standin
 
@@ -347,7 +348,7 @@ def in_the_place_of_safetensors(folder):
 
 def refused(folder):
     path = folder / "none.zt"
-    raises(ValueError, "is no tensor", lambda: zt.save_file({"a": 1}, path))
+    raises(ValueError, "is not a tensor", lambda: zt.save_file({"a": 1}, path))
     raises(ValueError, "sparse", lambda: zt.save_file({"a": torch.eye(3).to_sparse()}, path))
     raises(ValueError, "expected a dict", lambda: zt.save_file([torch.zeros(1)], path))
     raises(FileNotFoundError, "none.zt", lambda: zt.load_file(path))
@@ -371,7 +372,7 @@ with tempfile.TemporaryDirectory() as made:
     as_safetensors(folder)
     in_the_place_of_safetensors(folder)
     outcomes = [packed_f4(folder)]
-    zt._DTYPES.pop("f4_e2m1_x2", None)  # as of a PyTorch that does not have it
+    zt._DTYPES.pop("f4_e2m1_x2", None)  # like a PyTorch that does not have it
     outcomes.append(packed_f4(folder))
     assert outcomes[1] == "without float4"
 print("PyTorch", torch.__version__, "saves and loads", len(STATE), "tensors", file=sys.stderr)

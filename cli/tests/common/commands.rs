@@ -1,4 +1,4 @@
-//! Every command, by rows: what is tried of one is tried of all.
+//! Every command as a row of a table. Tests of one command run on all.
 
 use super::{data, folder, zt};
 use std::collections::BTreeMap;
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use Effect::{Changes, Makes, Prints};
 
-/// What a command does beside printing.
+/// The effect of a command besides its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     Prints,
-    /// Files that were not there.
+    /// It writes new files.
     Makes,
-    /// A file in its place.
+    /// It changes or replaces a file.
     Changes,
 }
 
-/// The words of a command, for a [`Scene`], and what it does.
+/// The words of a command for a [`Scene`], and its effect.
 pub type Row = (&'static str, Effect);
 
 pub const ROWS: [Row; 36] = [
@@ -59,10 +59,10 @@ pub const ROWS: [Row; 36] = [
     ("compact {zt}", Changes),
 ];
 
-/// The file that is torn is for this one alone.
+/// Only this command uses the file with the unfinished append.
 pub const REPAIR: Row = ("repair {torn}", Changes);
 
-/// The files that rows speak of, in a folder of the test's own.
+/// The files for the rows, in a folder of the test.
 pub struct Scene(pub PathBuf);
 
 impl Scene {
@@ -84,7 +84,7 @@ impl Scene {
         scene
     }
 
-    /// A safetensors file of tensors of zeros, of so many bytes each, that take no disk.
+    /// A safetensors file with tensors of zeros of these sizes. It is sparse, so it does not use disk space.
     pub fn write_safetensors(&self, tensors: &[(&str, &str, u64)]) {
         let mut end = 0;
         let entries = tensors.iter().map(|(name, dtype, bytes)| {
@@ -101,7 +101,7 @@ impl Scene {
         file.set_len(8 + header.len() as u64 + end).unwrap();
     }
 
-    /// What a word stands for.
+    /// The path for a placeholder.
     pub fn path(&self, word: &str) -> PathBuf {
         let names = [
             ("{in}", "in.safetensors"),
@@ -126,7 +126,7 @@ impl Scene {
         words.map(|word| self.path(word)).collect()
     }
 
-    /// All that is there: contents, and of large files the size and when they were written.
+    /// All files: their contents or, for large ones, size and modification time.
     pub fn state(&self) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
         note(&self.0, &mut found);
@@ -138,7 +138,7 @@ fn note(folder: &Path, found: &mut BTreeMap<PathBuf, String>) {
     const LARGE: u64 = 16 << 20;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        let Ok(meta) = path.symlink_metadata() else { continue }; // gone meanwhile
+        let Ok(meta) = path.symlink_metadata() else { continue }; // removed meanwhile
         let content = match meta.len() {
             _ if meta.is_dir() => {
                 note(&path, found);

@@ -1,5 +1,5 @@
-//! What the tests share: the program, the corpus, places to write to.
-#![allow(dead_code)] // each test program uses its part
+//! Common code of the tests: the program, the corpus, output folders.
+#![allow(dead_code)] // each test program uses a part of it
 
 pub mod commands;
 pub mod schema;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Folders of the corpus whose files open.
+/// Folders of the corpus with files that can be opened.
 pub const VALID: [&str; 5] = ["v0.1", "v1.0", "v1.1", "v1.2", "valid-odd"];
 
 pub fn zt() -> Command {
@@ -23,7 +23,7 @@ pub fn run(arguments: &[&dyn AsRef<std::ffi::OsStr>]) -> Ran {
     Ran::of(zt().args(arguments.iter().map(|a| a.as_ref())).output().unwrap())
 }
 
-/// What a run gave.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Ran {
     pub status: i32,
@@ -33,35 +33,35 @@ pub struct Ran {
 
 impl Ran {
     pub fn of(output: Output) -> Ran {
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("zt writes UTF-8");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("zt did not write UTF-8");
         Ran {
-            status: output.status.code().expect("zt is not killed by a signal"),
+            status: output.status.code().expect("a signal killed zt"),
             out: text(output.stdout),
             err: text(output.stderr),
         }
     }
 
-    /// It went well and had nothing to say on standard error.
+    /// It succeeded, and standard error is empty. Returns the output.
     #[track_caller]
     pub fn good(self) -> String {
         assert_eq!((self.status, self.err.as_str()), (0, ""), "{}", self.out);
         self.out
     }
 
-    /// It went well, and says no more on standard error than how many bytes no digest covers.
+    /// It succeeded, and standard error has only the lines for bytes without a digest. Returns the output.
     #[track_caller]
     pub fn sound(self) -> String {
         self.without_notes().good()
     }
 
-    /// The same without the lines that say how many bytes no digest covers.
+    /// The result without the lines for bytes without a digest.
     pub fn without_notes(mut self) -> Ran {
         let kept = self.err.split_inclusive('\n').filter(|line| !line.starts_with("zt: not covered: "));
         self.err = kept.collect();
         self
     }
 
-    /// It went well, and every line on standard error is a note of this kind: `left out`, `not covered`.
+    /// It succeeded, and every line on standard error is a note of this kind: `left out`, `not covered`.
     #[track_caller]
     pub fn noted(self, what: &str) -> String {
         let is_note = |line: &str| line.starts_with("zt: ") && line.contains(&format!(": {what}: "));
@@ -69,7 +69,7 @@ impl Ran {
         self.out
     }
 
-    /// It failed with one line on standard error that begins with `zt: ` and has all of these in it.
+    /// It failed. Standard error has one line that begins with `zt: ` and contains all of these parts.
     #[track_caller]
     pub fn bad(self, parts: &[&str]) {
         assert_eq!(self.status, 1, "{self:?}");
@@ -85,14 +85,14 @@ pub fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data").canonicalize().unwrap()
 }
 
-/// The manifest of a folder of the corpus, as text and as JSON.
+/// The manifest of a folder in the corpus, as text and as JSON.
 pub fn manifest(folder: &str) -> (String, Value) {
     let text = std::fs::read_to_string(data().join(folder).join("manifest.json")).unwrap();
     let json = serde_json::from_str(&text).unwrap();
     (text, json)
 }
 
-/// Every valid file of the corpus with what has to be found in it.
+/// Every valid file of the corpus with its expected contents.
 pub fn valid_files() -> Vec<(PathBuf, Value)> {
     let mut files = Vec::new();
     for folder in VALID {
@@ -108,14 +108,14 @@ pub fn valid_files() -> Vec<(PathBuf, Value)> {
     files
 }
 
-/// What `zt ls --json --sha256` says of a file.
+/// The output of `zt ls --json --sha256` for a file.
 #[track_caller]
 pub fn listing(path: &Path) -> Value {
     let out = run(&[&"ls", &"--json", &"--sha256", &path]).good();
     serde_json::from_str(&out).unwrap_or_else(|e| panic!("{}: {e}\n{out}", path.display()))
 }
 
-/// An empty folder of that name, one for each file of tests.
+/// An empty folder with that name. Each file of tests has one.
 #[track_caller]
 pub fn folder(name: &str) -> PathBuf {
     let caller = Path::new(std::panic::Location::caller().file()).file_stem().unwrap();
@@ -125,7 +125,7 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The names of what is in a folder: nothing may be left beside an output.
+/// The names in a folder, to check that an output leaves no other file.
 pub fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -133,7 +133,7 @@ pub fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Tensors of f32, u8 and f16, and an attribute.
+/// A file with tensors of f32, u8 and f16, and an attribute.
 #[track_caller]
 pub fn input(name: &str) -> (PathBuf, PathBuf) {
     let folder = folder(name);

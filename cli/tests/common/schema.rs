@@ -1,6 +1,6 @@
-//! Whether JSON is as a schema in docs/schema says. It knows the words that those schemas use, and refuses others, so that
-//! none is passed over. Stricter than JSON Schema in one thing: a key that the schema does not name is refused unless it
-//! says `additionalProperties: true`, so that no output has a key which is not documented.
+//! Validates JSON with a schema in docs/schema. It knows the keywords of those schemas, and panics on others,
+//! so that none is ignored. It is stricter than JSON Schema: a key that the schema does not name is an error
+//! unless `additionalProperties` is true. So every key of an output must be documented.
 
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -15,12 +15,12 @@ impl Schema {
         Schema(serde_json::from_str(&text).unwrap())
     }
 
-    /// What is wrong with a value, and where.
+    /// The errors in a value, and their places.
     pub fn check(&self, value: &Value) -> Result<(), String> {
         check(&self.0, value, "$")
     }
 
-    /// Every document of an output is as the schema says; how many there are.
+    /// Validates every document of an output. Returns their number.
     #[track_caller]
     pub fn holds(&self, out: &str) -> usize {
         let documents = serde_json::Deserializer::from_str(out).into_iter::<Value>();
@@ -51,7 +51,7 @@ fn check(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
                 true
             }
             "anyOf" => rule.as_array().unwrap().iter().any(|branch| check(branch, value, at).is_ok()),
-            unknown => panic!("{at}: this test does not know the word {unknown} of JSON Schema"),
+            unknown => panic!("{at}: this test does not support the keyword {unknown} of JSON Schema"),
         };
         if !holds {
             return Err(format!("{at}: {value} breaks {word}: {rule}"));

@@ -1,10 +1,10 @@
-//! Files of zTensor 1.2 with manifests such as few writers make.
+//! Files of zTensor 1.2 with unusual manifests.
 
 use serde_json::{json, Value};
 use std::path::Path;
 
-/// Writes a file whose manifest is this JSON as CBOR; Data begins at byte 64: the bytes 0 to 63, and 192 zeros. A text that begins
-/// with `cbor:` stands for the bytes whose hex digits follow.
+/// Writes a file with this JSON, as CBOR, as its manifest. Data begins at byte 64: the bytes 0 to 63, and 192
+/// zeros. A text with the prefix `cbor:` stands for the bytes in the hex digits after it.
 pub fn write(path: &Path, attributes: &Value, objects: &Value) {
     let mut file = b"ZTEN1000".to_vec();
     file.resize(64, 0);
@@ -42,7 +42,7 @@ fn encode(value: &Value, out: &mut Vec<u8>) {
                 encode(value, out);
             }
         }
-        Value::Bool(_) | Value::Null => panic!("{value} is not made here"),
+        Value::Bool(_) | Value::Null => panic!("{value} is not supported"),
     }
 }
 
@@ -51,7 +51,7 @@ fn head(major: u8, number: u64, out: &mut Vec<u8>) {
     out.extend(number.to_be_bytes());
 }
 
-/// A dense object of so many elements of one byte, with more fields of its component.
+/// A dense object with elements of one byte. The component gets more fields.
 pub fn dense(count: u64, fields: &Value) -> Value {
     let mut data = json!({ "dtype": "u8", "offset": 64, "length": count });
     for (key, value) in fields.as_object().unwrap() {
@@ -64,7 +64,7 @@ pub fn object(format: &str, shape: &Value, components: &Value) -> Value {
     json!({ "format": format, "shape": shape, "components": components })
 }
 
-/// A component of so many bytes of u8, which begin there.
+/// A component of u8 with this size, at this offset.
 pub fn component(offset: u64, length: u64) -> Value {
     json!({ "dtype": "u8", "offset": offset, "length": length })
 }

@@ -1,4 +1,4 @@
-//! `zt bench`: each mode with each number of threads, of files of every encoding, and what it refuses.
+//! `zt bench`: each mode with each number of threads, on files of every encoding; and errors.
 
 use crate::common;
 
@@ -57,7 +57,7 @@ fn files_of_all_containers_are_measured() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_said_in_a_line() {
+fn files_that_cannot_be_measured_are_an_error_of_one_line() {
     let folder = folder("bench-bad");
     run(&[&"bench", &folder.join("nothing.zt")]).bad(&["nothing.zt"]);
     let empty = data().join("foreign/valid/amber-empty.safetensors");

@@ -1,4 +1,4 @@
-//! `zt rm`, `mv`, `attr`, `add`, `merge` and `compact`: what they change, and that nothing else is.
+//! `zt rm`, `mv`, `attr`, `add`, `merge` and `compact`: their changes, and that nothing else changes.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ fn names(path: &Path) -> Vec<String> {
     objects.iter().map(|object| object["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// These objects of both files have the same values.
+/// Checks that these objects have the same values in both files.
 fn assert_same(a: &Path, b: &Path, names: &[String]) {
     let mut words: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"diff", &"--no-attributes", &a, &b];
     words.extend(names.iter().map(|name| name as &dyn AsRef<std::ffi::OsStr>));
@@ -53,7 +53,7 @@ fn objects_are_removed_renamed_and_given_back() {
 }
 
 #[test]
-fn attributes_are_set_printed_and_taken_away() {
+fn attributes_are_set_printed_and_removed() {
     let path = copied("attr");
     let object = names(&path).remove(0);
     run(&[&"attr", &"set", &path, &"author", &"Jane \"J\" Doe"]).good();
@@ -90,7 +90,7 @@ fn objects_of_other_files_are_added_and_merged() {
     assert_eq!(names(&path), [before.clone(), vec![more[0].clone()]].concat());
     let bytes = std::fs::read(&path).unwrap();
     run(&[&"add", &path, &input]).bad(&["file.zt", &more[0], "--replace"]);
-    assert_eq!(std::fs::read(&path).unwrap(), bytes, "what failed changed nothing");
+    assert_eq!(std::fs::read(&path).unwrap(), bytes, "a failed command changed the file");
     run(&[&"add", &path, &input, &"--replace"]).noted("left out");
     assert_eq!(names(&path), [before.clone(), more.clone()].concat());
     assert_same(&input, &path, &more);
@@ -115,7 +115,7 @@ fn objects_of_other_files_are_added_and_merged() {
 }
 
 #[test]
-fn a_folder_is_not_changed_and_the_line_says_what_could_be() {
+fn a_folder_is_rejected_with_advice() {
     let path = copied("change-folder");
     let model = path.parent().unwrap();
     let cases: [&[&dyn AsRef<std::ffi::OsStr>]; 5] = [
@@ -139,16 +139,16 @@ fn a_pipe_is_refused_and_not_waited_for() {
     run(&[&"compact", &pipe]).bad(&["pipe.zt: "]);
 }
 
-/// Who may write to the folder alone could put another file in the place of one that is not theirs.
+/// A user who may write to the folder, but not to the file, must not replace another user's file.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_not_to_be_written_to_is_not_replaced() {
+fn a_file_without_write_permission_is_not_replaced() {
     use std::os::unix::process::CommandExt;
     let path = copied("compact-not-mine");
     let bytes = std::fs::read(&path).unwrap();
     let is_root = std::process::Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
     if !is_root {
-        return; // no file of another user could be made
+        return; // cannot make a file of another user
     }
     let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     let folder = std::env::temp_dir().join(format!("zt-not-mine-{}", std::process::id()));
@@ -156,7 +156,7 @@ fn what_is_not_to_be_written_to_is_not_replaced() {
     std::fs::set_permissions(&folder, everybody).unwrap();
     let (protected, program) = (folder.join("file.zt"), folder.join("zt"));
     std::fs::copy(&path, &protected).unwrap();
-    // Not by this process: where it has a program open for writing while another thread starts one, "text file busy".
+    // Not opened by this process: an open program cannot be started by another thread ("text file busy").
     let copy = std::process::Command::new("cp").arg(env!("CARGO_BIN_EXE_zt")).arg(&program).status().unwrap();
     assert!(copy.success());
     let mut command = std::process::Command::new(&program);
@@ -164,7 +164,7 @@ fn what_is_not_to_be_written_to_is_not_replaced() {
     let after = std::fs::read(&protected).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     ran.bad(&["file.zt: could not open it for writing"]);
-    assert!(after == bytes, "it is as it was");
+    assert!(after == bytes, "the file changed");
 }
 
 #[test]
@@ -181,7 +181,8 @@ fn completions_name_every_command() {
     }
 }
 
-/// What bash offers behind these words; of files it offers nothing, so that those of the folder are completed by itself.
+/// The completions of bash after these words. For files it offers nothing, so bash completes file names
+/// itself.
 #[cfg(unix)]
 #[test]
 fn bash_completes_commands_options_values_and_leaves_files_to_itself() {
@@ -189,7 +190,7 @@ fn bash_completes_commands_options_values_and_leaves_files_to_itself() {
     let script = folder("completions").join("zt.bash");
     std::fs::write(&script, run(&[&"completions", &"bash"]).good()).unwrap();
     if Command::new("bash").arg("--version").output().is_err() {
-        println!("skipped: there is no bash");
+        println!("skipped: bash not found");
         return;
     }
     let offered = |words: &str| {
@@ -219,7 +220,7 @@ fn bash_completes_commands_options_values_and_leaves_files_to_itself() {
     }
 }
 
-/// What fish offers behind these words: a line each, with what it means behind a tab.
+/// The completions of fish after these words: a line for each, with its description after a tab.
 #[cfg(unix)]
 #[test]
 fn fish_completes_commands_options_and_values() {
@@ -227,7 +228,7 @@ fn fish_completes_commands_options_and_values() {
     let script = folder("completions-fish").join("zt.fish");
     std::fs::write(&script, run(&[&"completions", &"fish"]).good()).unwrap();
     if Command::new("fish").arg("--version").output().is_err() {
-        println!("skipped: there is no fish");
+        println!("skipped: fish not found");
         return;
     }
     for (words, expected) in [
@@ -245,7 +246,7 @@ fn fish_completes_commands_options_and_values() {
 }
 
 #[test]
-fn a_merged_model_is_no_part_of_one() {
+fn a_merged_model_is_not_a_part() {
     let folder = folder("merge-split");
     let part = data().join("foreign/valid/amber-gguf-split-hand/llm-00002-of-00003.gguf");
     let (merged, back) = (folder.join("m.zt"), folder.join("m.gguf"));
@@ -286,7 +287,7 @@ fn a_compact_file_has_no_gap_that_only_its_offsets_ask_for() {
     assert!((1 << 21..1 << 23).contains(&size), "{size} bytes");
 }
 
-/// To look through all that are there for each of them would take many minutes.
+/// A linear search for each attribute would take many minutes.
 #[test]
 fn a_hundred_thousand_attributes_are_merged_and_the_first_file_s_stay() {
     const COUNT: u64 = 100_000;

@@ -1,4 +1,4 @@
-//! `zt convert` of files that say more than they have: sizes, places, padding.
+//! `zt convert` of files with wrong sizes, offsets and padding.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use common::{folder, names_in, run};
 use serde_json::{json, Value};
 use std::path::Path;
 
-/// A compressed tensor that says that it decodes to so many bytes.
+/// A compressed tensor that declares this decoded size.
 fn claims(size: u64) -> Value {
     let data = json!({
         "dtype": "f32", "offset": 64, "length": 64, "encoding": "zstd", "uncompressed_length": size
@@ -24,7 +24,7 @@ fn nothing() -> Value {
     object("dense", &json!([0]), &json!({ "data": { "dtype": "f32", "offset": 64, "length": 0 } }))
 }
 
-/// Bytes of a GGUF file in front of the data of so many of them.
+/// The size of a GGUF file before the data, for this number of tensors.
 fn data_start(count: usize) -> usize {
     (24 + count * (8 + 7 + 4 + 8 + 4 + 8)).next_multiple_of(32)
 }
@@ -35,7 +35,7 @@ fn origin(more: &Value) -> Value {
     json!({ "ztensor.origin": origin })
 }
 
-/// Whatever is written, the sum of sizes leaves 64 bits in none of its counts.
+/// For every kind of output, the sum of sizes must not overflow 64 bits.
 #[test]
 fn sizes_that_no_file_has_are_refused() {
     let folder = folder("hostile-sizes");
@@ -66,7 +66,7 @@ fn size_of_copy(from: &Path, to: &Path) -> u64 {
     to.metadata().unwrap().len()
 }
 
-/// What a file was made from may have had padding; nobody fills a disk with it.
+/// The original file may have had padding, but the output must not fill a disk with it.
 #[test]
 fn padding_between_tensors_without_bytes_has_a_limit() {
     const COUNT: usize = 100;
@@ -85,7 +85,7 @@ fn padding_between_tensors_without_bytes_has_a_limit() {
     }
 }
 
-/// So many pieces between so many tensors that to look at all of the pieces for each tensor would take minutes.
+/// So many pieces between so many tensors that searching all pieces for each tensor would take minutes.
 #[test]
 fn pieces_of_padding_are_looked_at_once() {
     const COUNT: usize = 100_000;

@@ -1,5 +1,5 @@
-//! What the output of `zt convert` cannot represent: refused in a line that says what, and left out with --lossy, in a line that
-//! says what. The rows of docs/ztensor_2.md.
+//! Contents that the output of `zt convert` cannot represent. They are rejected with a line that names them.
+//! With --lossy they are left out, also with a line. The rows are those of docs/ztensor_2.md.
 
 use crate::common;
 
@@ -8,7 +8,8 @@ use common::{data, folder, input, listing, names, names_in, run};
 use serde_json::{json, Value};
 use std::path::{Path, PathBuf};
 
-/// Without --lossy nothing is written, and the line has all of `why` and the way out; with it these are the lines.
+/// Without --lossy nothing is written, and the message has all of `why` and the advice. With it these are the
+/// lines.
 #[track_caller]
 fn lossy(from: &Path, to: &Path, options: &[&str], losses: &[(&str, &[&str])]) {
     let convert = |more: &[&str]| {
@@ -21,7 +22,7 @@ fn lossy(from: &Path, to: &Path, options: &[&str], losses: &[(&str, &[&str])]) {
     let is_known = run(&[&"verify", &from]).status == 0;
     let ran = convert(if is_known { &["--lossy", "--verify"] } else { &["--lossy"] });
     assert_eq!((ran.status, ran.err.lines().count()), (0, losses.len()), "{ran:?}");
-    // A note has the name alone, as it says before what it names.
+    // A note has only the name, because it first says what kind it is.
     let name = |words: &&str| words.trim_start_matches("object ").trim_start_matches("attribute ").to_owned();
     for (what, why) in losses {
         let is_of_it = |line: &str| {
@@ -33,7 +34,7 @@ fn lossy(from: &Path, to: &Path, options: &[&str], losses: &[(&str, &[&str])]) {
     run(&[&"verify", &if is_known { "--threads=1" } else { "--quick" }, &to]).sound();
 }
 
-/// Nothing is lost, so nothing is said, with --lossy or without.
+/// Nothing is lost, so nothing is reported, with and without --lossy.
 #[track_caller]
 fn lossless(from: &Path, to: &Path, options: &[&str]) {
     for more in [&[][..], &["--lossy"]] {
@@ -68,7 +69,7 @@ impl Case {
         Case { folder, from, to }
     }
 
-    /// An object that 2 cannot represent is left out; the other one stays.
+    /// An object that 2 cannot represent is left out. The other one stays.
     #[track_caller]
     fn loses_object(&self, name: &str, bad: &Value, why: &[&str]) {
         let mut objects = json!({ "good": dense(8, &json!({})) });
@@ -80,7 +81,7 @@ impl Case {
         assert_eq!(names_in(&self.folder), ["in.zt", "out.zt"]);
     }
 
-    /// Of the object "x" a digest is left out; what it has instead.
+    /// A digest of the object "x" is left out. `instead` is its new digest.
     #[track_caller]
     fn loses_digest(&self, component: &Value, why: &[&str]) -> Value {
         let _ = std::fs::remove_file(&self.to);
@@ -170,7 +171,7 @@ fn digests_that_2_cannot_represent_are_left_out() {
 }
 
 #[test]
-fn what_2_has_in_another_form_is_no_loss() {
+fn contents_with_a_different_form_in_2_are_not_lost() {
     let case = Case::new("lossy-nothing-1");
     for file in ["py-1.2.3-zstd.zt", "py-1.2.3-digests.zt", "py-1.2.3-all-dtypes.zt", "py-1.2.3-sparse.zt"] {
         lossless(&data().join("v1.2").join(file), &case.to, &["--spec=2"]);
@@ -197,7 +198,7 @@ fn types_that_2_does_not_know_are_refused() {
 }
 
 #[test]
-fn what_1_2_has_in_another_form_is_no_loss() {
+fn contents_with_a_different_form_in_1_2_are_not_lost() {
     let case = Case::new("lossy-nothing-2");
     for file in [
         "real/py-zstd.zt",
@@ -275,7 +276,7 @@ fn older_versions_and_other_containers_lack_more() {
     }
 }
 
-/// Readers of GGUF take bytes that are UTF-8 for a text.
+/// Readers of GGUF treat bytes that are valid UTF-8 as text.
 #[test]
 fn bytes_that_gguf_has_as_texts_are_left_out() {
     let (_, folder) = input("lossy-bytes");
@@ -300,7 +301,7 @@ fn bytes_that_gguf_has_as_texts_are_left_out() {
 }
 
 #[test]
-fn what_is_damaged_is_no_loss() {
+fn damage_is_not_a_loss() {
     let case = Case::new("lossy-damaged");
     let same = data().join("v0.1/py-0.1.4-duplicate-name.zt");
     run(&[&"convert", &"--lossy", &"--spec=2", &same, &case.to]).bad(&["two tensors would have the name"]);
@@ -309,7 +310,7 @@ fn what_is_damaged_is_no_loss() {
         ("copy/negative-index.zt", "--spec=2"),
         ("v2/cases/z5-flipped-byte.zt", "--spec=1.2"),
         ("v2/cases/upstream-verify-digest-mismatch.zt", "--spec=1.2"),
-        ("v2/cases/b3-different-shards-do-not-clash.zt", "--spec=1.2"), // whose shard is not there
+        ("v2/cases/b3-different-shards-do-not-clash.zt", "--spec=1.2"), // with a missing shard
     ] {
         run(&[&"convert", &"--lossy", &spec, &data().join(file), &case.to]).bad(&[file]);
         assert!(names_in(&case.folder).is_empty());

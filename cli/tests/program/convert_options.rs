@@ -1,4 +1,4 @@
-//! The options of `zt convert`, and what becomes of outputs that cannot be written.
+//! The options of `zt convert`, and outputs that cannot be written.
 
 use crate::common;
 
@@ -43,7 +43,7 @@ fn tensors_are_chosen_and_renamed() {
 }
 
 #[test]
-fn floats_are_converted_whatever_is_written() {
+fn floats_are_converted_for_every_output() {
     let (from, folder) = input("options-dtype");
     let dtypes = |path: &Path| -> Vec<String> {
         let listing = listing(path);
@@ -65,7 +65,7 @@ fn floats_are_converted_whatever_is_written() {
 }
 
 #[test]
-fn what_cannot_be_represented_is_named_and_nothing_is_written() {
+fn contents_that_cannot_be_represented_are_named_and_nothing_is_written() {
     let (from, folder) = input("options-refused");
     let sparse = data().join("v1.2/py-1.2.3-sparse.zt");
     let blocks = data().join("foreign/valid/amber-all-types-py.gguf");
@@ -139,13 +139,13 @@ fn standard_input_and_output_are_files_too() {
             assert!(output.status.success() && output.stdout == wanted, "{target} {piped} {output:?}");
         }
     }
-    let output = zt().args(["convert", "--to=gguf", "-", "-"]).output().unwrap(); // nothing comes
+    let output = zt().args(["convert", "--to=gguf", "-", "-"]).output().unwrap(); // standard input is empty
     Ran::of(output).bad(&["standard input: "]);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_output_that_cannot_be_written_leaves_nothing() {
+fn an_output_that_cannot_be_written_leaves_no_file() {
     let (from, folder) = input("options-full");
     for target in ["zt", "safetensors", "gguf", "npz"] {
         let options = ["convert", "--no-attributes", "--exclude=*.bias", "--to", target];
@@ -153,7 +153,7 @@ fn an_output_that_cannot_be_written_leaves_nothing() {
         let output = zt().args(options).arg(&from).arg("-").stdout(full).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{target} {output:?}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("standard output"), "{output:?}");
-        // A limit of no bytes at all stands for a disk that is full.
+        // A size limit of 0 bytes simulates a full disk.
         let script = "ulimit -f 0; exec \"$@\"";
         let mut limited = std::process::Command::new("sh");
         limited.args(["-c", script, "sh", env!("CARGO_BIN_EXE_zt")]).args(options);
@@ -165,14 +165,15 @@ fn an_output_that_cannot_be_written_leaves_nothing() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_leaves_the_old_file_whatever_is_written() {
+fn an_interrupt_leaves_the_old_file_for_every_output() {
     let folder = folder("options-interrupt");
     let (from, elements) = (folder.join("in.safetensors"), 64 << 20);
     let header =
         format!(r#"{{"zeros":{{"dtype":"F32","shape":[{elements}],"data_offsets":[0,{}]}}}}"#, elements * 4);
     std::fs::write(&from, [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat()).unwrap();
     let file = std::fs::OpenOptions::new().write(true).open(&from).unwrap();
-    file.set_len((8 + header.len() + elements * 4) as u64).unwrap(); // zeros that take no disk
+    // sparse zeros, which do not use disk space
+    file.set_len((8 + header.len() + elements * 4) as u64).unwrap();
     for target in ["safetensors", "gguf", "npz"] {
         let to = folder.join(format!("out.{target}"));
         std::fs::write(&to, "precious").unwrap();

@@ -1,6 +1,6 @@
-//! `zt convert` of what the library does not open: HDF5 and ONNX with the cargo feature `compat`, of which
-//! `tests/data` of this crate has a file each. And checkpoints of PyTorch before 1.6, which every command
-//! opens.
+//! `zt convert` of formats that the library does not open: HDF5 and ONNX, with the cargo feature `compat`.
+//! `tests/data` of this crate has a file of each. Also PyTorch checkpoints from before 1.6, which every
+//! command opens.
 
 use crate::common;
 
@@ -47,7 +47,8 @@ fn longs(numbers: &[i64]) -> Vec<Vec<u8>> {
     numbers.iter().map(|n| n.to_le_bytes().to_vec()).collect()
 }
 
-/// Cuts and changes a file in many places: each ends well, or in one line that names the file, and leaves nothing behind.
+/// Truncates and changes a file in many places. Each run succeeds, or fails with one line that names the
+/// file, and leaves no other file.
 fn survives_damage(name: &str, cuts: usize, changes: usize) {
     let bytes = std::fs::read(small(name)).unwrap();
     let folder = folder(&format!("damaged-{name}"));
@@ -103,7 +104,7 @@ fn a_checkpoint_of_old_calls_nothing() {
     let folder = folder("legacy-calls");
     let (from, witness) = (folder.join("calls.pt"), folder.join("called"));
     let bytes = std::fs::read(legacy()).unwrap();
-    // In place of the object, which stands behind the pickles of number, version and system: 15 bytes, 6 and 116.
+    // In place of the object, after the pickles of number, version and system: 15 bytes, 6 and 116.
     let command = format!("touch {}", witness.display());
     let call = [
         b"\x80\x02cposix\nsystem\n(X",
@@ -122,7 +123,7 @@ fn without_the_feature_the_message_names_it() {
     let folder = folder("no-compat");
     survives_damage("small.h5", 10, 10);
     for (name, format) in [("small.h5", "an HDF5 file"), ("small.onnx", "an ONNX model")] {
-        // By its content, whatever it is called.
+        // The content decides, not the file name.
         let from = folder.join(format!("{name}.bin"));
         std::fs::copy(small(name), &from).unwrap();
         convert(&from, &folder.join("out.zt")).bad(&[name, format, "\"compat\""]);
@@ -137,7 +138,7 @@ mod with_compat {
     fn hdf5_is_converted() {
         let folder = folder("hdf5");
         let (from, to) = (folder.join("weights.bin"), folder.join("out.zt"));
-        std::fs::copy(small("small.h5"), &from).unwrap(); // by its content, whatever it is called
+        std::fs::copy(small("small.h5"), &from).unwrap(); // the content decides, not the file name
         let ran = convert(&from, &to);
         assert_eq!(ran.status, 0, "{ran:?}");
         assert!(ran.err.lines().count() == 1 && ran.err.contains("text"), "{ran:?}");

@@ -1,4 +1,4 @@
-//! `zt convert IN.safetensors OUT.zt`: every tensor arrives bit for bit.
+//! `zt convert IN.safetensors OUT.zt`: every tensor is copied bit for bit.
 
 use crate::common;
 
@@ -11,7 +11,8 @@ use ztensor::model::value::{Attributes, OwnedValue};
 use ztensor::reader::{File, OpenOptions};
 use ztensor::writer::{DenseSpec, Writer, WriterOptions};
 
-/// Every dtype that safetensors and zTensor share: theirs, ours, the logical type, bytes of an element.
+/// Every dtype that safetensors and zTensor share: safetensors' name, our name, the logical type, the element
+/// size.
 const DTYPES: [(Dtype, &str, Option<&str>, usize); 18] = [
     (Dtype::F64, "f64", None, 8),
     (Dtype::F32, "f32", None, 4),
@@ -40,7 +41,7 @@ struct Tensor {
     bytes: Vec<u8>,
 }
 
-/// Bytes that look random: every bit pattern has to survive, those of NaNs, too.
+/// Pseudo-random bytes, because every bit pattern must be kept, also NaNs.
 fn noise(size: usize, seed: u32) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
     let mut next = || {
@@ -151,7 +152,7 @@ fn tensors_larger_than_a_chunk_are_streamed() {
         shape: vec![elements],
         bytes: noise(elements * 4, 9),
     };
-    // Past a chunk of 16 MiB, and not a whole number of anything.
+    // More than a chunk of 16 MiB, and not a multiple of a page or a frame.
     let tensors = [tensor("large", (18 << 20) / 4 + 3), tensor("small", 7)];
     save(&from, &tensors, None);
     run(&[&"convert", &"--force", &from, &to, &"--large-alignment=64K"]).good();
@@ -176,7 +177,7 @@ fn the_same_input_gives_the_same_bytes() {
     assert!(convert() == convert());
 }
 
-/// A file with this header and that many bytes behind it.
+/// A file with this header, followed by that many bytes.
 fn write_raw(path: &Path, header: &str, bytes: usize) {
     let mut file = (header.len() as u64).to_le_bytes().to_vec();
     file.extend_from_slice(header.as_bytes());
@@ -211,7 +212,7 @@ fn types_that_1_2_lacks_arrive_under_their_own_names() {
 }
 
 #[test]
-fn a_dtype_that_nobody_knows_names_the_tensor() {
+fn an_unknown_dtype_is_an_error_with_the_tensors_name() {
     let (from, to) = input("safetensors-unknown");
     std::fs::write(&to, "precious").unwrap();
     write_raw(&from, r#"{"layer.\"0\"":{"dtype":"Q9_NEW","shape":[16],"data_offsets":[0,16]}}"#, 16);
@@ -245,7 +246,8 @@ fn an_interrupt_takes_the_half_written_file_away() {
     use std::process::Command;
     let (from, to) = input("safetensors-interrupt");
     let bytes = 192 << 20;
-    // A sparse file: zeros that take no disk. The highest level takes long enough to be interrupted.
+    // A sparse file of zeros, which does not use disk space. The highest level is slow enough to be
+    // interrupted.
     let header = format!(r#"{{"zeros":{{"dtype":"U8","shape":[{bytes}],"data_offsets":[0,{bytes}]}}}}"#);
     write_raw(&from, &header, 0);
     let file = std::fs::OpenOptions::new().write(true).open(&from).unwrap();

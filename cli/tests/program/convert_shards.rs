@@ -1,4 +1,4 @@
-//! Models in several files, written and joined again.
+//! Models in several files, split and joined again.
 
 use crate::common;
 
@@ -22,18 +22,18 @@ fn a_model_is_cut_into_shards_with_an_index() {
     assert_eq!(index, serde_json::json!({"metadata": {"total_size": 37}, "weight_map": map}));
     let second = std::fs::read(folder.join(shards[1])).unwrap();
     assert_eq!(SafeTensors::deserialize(&second).unwrap().names(), ["model.b.bias"]);
-    // The index, any of the shards and their folder are the model.
+    // The index, each shard and their folder open the model.
     for part in ["model.safetensors.index.json", shards[1]] {
         let whole = folder.join("joined.safetensors");
         run(&[&"convert", &"--force", &folder.join(part), &whole, &"--verify"]).good();
         assert_eq!(names(&whole), ["model.a.weight", "model.b.weight", "model.b.bias"], "{part}");
     }
-    // All in one file needs no index.
+    // A single file does not need an index.
     run(&[&"convert", &from, &folder.join("whole.safetensors"), &"--shard-size=1G"]).good();
     assert_eq!(std::fs::read(folder.join("whole.safetensors")).unwrap(), std::fs::read(&from).unwrap());
 }
 
-/// GGUF files of several tensors, two of which do not lie as writers put them.
+/// GGUF files of several tensors. The data of two tensors is not where writers put it.
 const WHOLE: [&str; 7] = [
     "all-types-py",
     "all-types-hand",
@@ -52,7 +52,7 @@ fn shards_of_zt_become_the_file_again_that_they_were_made_of() {
     for name in sources.iter().map(String::as_str).chain(["amber-header-order-differs.safetensors"]) {
         let source = data().join("foreign/valid").join(name);
         let back = folder.join("back").with_extension(source.extension().unwrap());
-        // Two files: the first has as much as all but the last tensor.
+        // Two files: the first has room for all tensors except the last.
         let sizes = sizes(&source);
         let most: u64 = sizes.iter().rev().skip(1).sum();
         let size = format!("--shard-size={}", most.max(*sizes.last().unwrap()));
@@ -60,7 +60,7 @@ fn shards_of_zt_become_the_file_again_that_they_were_made_of() {
         assert_eq!(content(&first), content(&source), "{name}");
         run(&[&"convert", &first, &back, &"--verify"]).noted("left out");
         assert!(std::fs::read(&back).unwrap() == std::fs::read(&source).unwrap(), "{name}");
-        // One of them alone is no more than its tensors, and the types of the keys.
+        // One file alone has only its tensors, and the types of the keys.
         let alone = folder.join("alone.zt");
         std::fs::copy(&first, &alone).unwrap();
         let part = back.with_file_name("part").with_extension(source.extension().unwrap());
@@ -71,7 +71,7 @@ fn shards_of_zt_become_the_file_again_that_they_were_made_of() {
 }
 
 #[test]
-fn shards_of_gguf_say_what_they_are_a_part_of() {
+fn shards_of_gguf_name_their_model() {
     let folder = folder("shards-gguf");
     for name in WHOLE.map(|name| format!("amber-{name}.gguf")) {
         let source = data().join("foreign/valid").join(&name);
@@ -99,7 +99,7 @@ fn shards_of_gguf_say_what_they_are_a_part_of() {
 }
 
 #[test]
-fn a_size_that_all_fits_in_changes_nothing() {
+fn a_size_that_is_large_enough_for_all_makes_one_file() {
     let folder = folder("shards-one");
     for name in WHOLE.map(|name| format!("amber-{name}.gguf")) {
         let source = data().join("foreign/valid").join(&name);
@@ -143,12 +143,12 @@ fn open(path: &Path) -> File {
     File::open_model(path, &OpenOptions::default()).unwrap()
 }
 
-/// Bytes of each tensor.
+/// The sizes of the tensors in bytes.
 fn sizes(path: &Path) -> Vec<u64> {
     open(path).objects().map(|object| object.component("data").unwrap().size().unwrap()).collect()
 }
 
-/// How many keys say which file of a model it is.
+/// The number of keys that describe a part of a model.
 fn split_keys(path: &Path) -> usize {
     let file = open(path);
     let pairs = file.attributes().into_iter().flat_map(|map| map.pairs());

@@ -1,4 +1,4 @@
-//! `zt convert --type`: which tensors become blocks, and what files say about that.
+//! `zt convert --type`: which tensors become blocks, and the metadata of the output.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ use ztensor::writer::{DenseSpec, Recode, Writer, WriterOptions};
 const EMBEDDING: &str = "token_embd.weight";
 const QUERY: &str = "blk.0.attn_q.weight";
 const ODD: &str = "blk.0.odd.weight";
-/// What else the model has: not quantized by default.
+/// Other tensors of the model, which are not quantized by default.
 const KEPT: [(&str, &[u64]); 5] = [
     ("blk.0.attn_norm.weight", &[2, 256]),
     ("blk.0.ffn_gate_inp.weight", &[4, 256]),
@@ -22,7 +22,7 @@ const KEPT: [(&str, &[u64]); 5] = [
     ("blk.0.lora", &[2, 256]),
 ];
 
-/// A model of llama.cpp's names, with a tensor whose rows are not whole blocks, and one of integers.
+/// A model with llama.cpp's names. One tensor has rows that are not whole blocks, one has integers.
 #[track_caller]
 fn model(name: &str) -> (PathBuf, PathBuf) {
     let folder = folder(name);
@@ -55,7 +55,7 @@ fn open(path: &Path) -> File {
     File::open(path, &OpenOptions::default()).unwrap()
 }
 
-/// What the elements of a tensor are.
+/// The type of a tensor's elements.
 fn type_of(file: &File, name: &str) -> String {
     let object = file.find(name).unwrap();
     let data = object.component("data").unwrap();
@@ -81,7 +81,7 @@ fn convert(from: &Path, to: &Path, options: &[&str]) -> Ran {
 fn weights_of_two_dimensions_become_blocks_in_each_container() {
     let (from, folder) = model("types-usual");
     let source = open(&from);
-    // With the number that llama.cpp has for such a file.
+    // With llama.cpp's file type for such a file.
     for (name, file_type) in [
         ("q4_0", 2),
         ("q4_1", 3),
@@ -132,7 +132,7 @@ fn weights_of_two_dimensions_become_blocks_in_each_container() {
             assert_eq!(facts, [Some(2), Some(file_type)], "{output} {full}");
             assert_eq!(run(&[&"verify", &to]).status, 0);
         }
-        // A .zt file gives the same GGUF file as the model itself.
+        // Converted from a .zt file, the GGUF file is the same as from the model.
         let through = folder.join("through.gguf");
         assert_eq!(convert(&folder.join("out.zt"), &through, &[]).status, 0);
         let keys = |path: &Path| {
@@ -176,17 +176,17 @@ fn other_tensors_are_chosen_by_name() {
         "blk.0.lora gguf.tq2_0",
     ];
     assert_eq!(types(&mixed), expected);
-    // Those that --include chooses need no such name, but two dimensions.
+    // Tensors that --include selects may have any name, but must have two dimensions.
     let included = ["--type=q8_0", "--include=*lora", "--include=*scale*", "--include=*_norm*"];
     assert_eq!(types(&included), ["blk.0.attn_norm.weight gguf.q8_0", "blk.0.lora gguf.q8_0"]);
     let ran = convert(&from, &to, &["--type=q8_0", "--type=*lora=q4_0", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(json["quantized"], serde_json::json!({"q8_0": 2, "q4_0": 1}));
-    assert_eq!(number(&open(&to), "general.file_type"), Some(7), "what most of them are");
+    assert_eq!(number(&open(&to), "general.file_type"), Some(7), "the file type is not most tensors' type");
 }
 
 #[test]
-fn what_cannot_be_quantized_is_named_and_nothing_is_written() {
+fn tensors_that_cannot_be_quantized_are_named_and_nothing_is_written() {
     let (from, folder) = model("types-refused");
     let to = folder.join("out.zt");
     let refused = |options: &[&str], parts: &[&str]| convert(&from, &to, options).bad(parts);
@@ -219,7 +219,7 @@ fn what_cannot_be_quantized_is_named_and_nothing_is_written() {
     assert_eq!(names_in(&folder), ["in.zt", "nan.zt"]);
 }
 
-/// A big-endian GGUF file and one with blocks, whose offsets are not kept: tensors become smaller.
+/// A big-endian GGUF file, and one with blocks. Offsets are not kept, because tensors become smaller.
 #[test]
 fn gguf_files_are_quantized_and_packed() {
     let (from, folder) = model("types-gguf");
@@ -246,7 +246,7 @@ fn gguf_files_are_quantized_and_packed() {
     assert!(bytes_of(&open(&folder.join("copy.zt")), QUERY) == bytes_of(&file, QUERY));
 }
 
-/// The byte order of floats says nothing about blocks that are made of them.
+/// The byte order of floats does not affect blocks that are made from them.
 #[test]
 fn big_endian_floats_become_blocks_of_gguf() {
     let folder = folder("types-big-endian");

@@ -1,4 +1,4 @@
-//! `zt convert OLD.zt NEW.zt`: what was in the old file is in the new one, which is of spec 1.2.
+//! `zt convert OLD.zt NEW.zt`: the new file has the contents of the old one, in spec 1.2.
 
 use crate::common;
 
@@ -11,10 +11,10 @@ use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{Component, File, OpenOptions};
 
-/// The only valid file that cannot be converted: 1.2 has no two objects of one name.
+/// The only valid file that cannot be converted: in 1.2 names of objects are unique.
 const DUPLICATE: &str = "py-0.1.4-duplicate-name.zt";
 
-/// What stays the same: all but places, stored sizes, encodings and digests.
+/// What must not change: everything except offsets, stored sizes, encodings and digests.
 fn essence(listing: &Value) -> Value {
     let mut essence = listing.clone();
     essence["version"] = "1.2.0".into();
@@ -22,7 +22,7 @@ fn essence(listing: &Value) -> Value {
         for field in ["offset", "length", "uncompressed_length", "encoding", "digest"] {
             component.as_object_mut().unwrap().remove(field);
         }
-        // An explicit type that only repeats the dtype says nothing.
+        // An explicit type that repeats the dtype has no effect.
         if component["type"] == component["dtype"] {
             component["type"] = Value::Null;
         }
@@ -34,8 +34,8 @@ fn components_mut(object: &mut Value) -> &mut Vec<Value> {
     object["components"].as_array_mut().unwrap()
 }
 
-/// The listing with what conversion has to change: in 1.2 all indices are u64; in 0.1 any bool but
-/// zero is true, later only 1.
+/// The listing with the changes of a conversion: in 1.2 all indices are u64; in 0.1 every bool except zero is
+/// true, later only 1.
 fn adapted(path: &Path, mut listing: Value) -> Value {
     let old = listing["version"] == "0.1.0";
     let file = File::open(path, &OpenOptions::default()).unwrap();
@@ -99,7 +99,7 @@ fn components(listing: &Value) -> impl Iterator<Item = &Value> {
 }
 
 #[test]
-fn every_valid_file_becomes_1_2_as_it_is_stored() {
+fn every_valid_file_is_converted_to_1_2_with_its_stored_bytes() {
     convert_all("convert-copy", &[], |old, new| {
         for (was, is) in components(old).zip(components(new)) {
             assert_eq!(was["encoding"], is["encoding"]);
@@ -153,7 +153,7 @@ fn an_encoding_is_chosen_by_its_name() {
 }
 
 #[test]
-fn a_digest_alone_leaves_the_encodings() {
+fn changing_the_digest_keeps_the_encodings() {
     convert_all("convert-digest", &["--digest", "crc32c", "--durable"], |old, new| {
         for (was, is) in components(old).zip(components(new)) {
             assert_eq!(was["encoding"], is["encoding"]);
@@ -163,7 +163,7 @@ fn a_digest_alone_leaves_the_encodings() {
 }
 
 #[test]
-fn what_is_unknown_is_kept_as_it_is_stored_and_reported() {
+fn unknown_components_keep_their_stored_bytes_and_are_reported() {
     let old = data().join("invalid/encoding-lz4.zt");
     let new = folder("convert-unknown").join("new.zt");
     let ran = run(&[&"convert", &old, &new, &"--zstd"]);
@@ -178,7 +178,7 @@ fn what_is_unknown_is_kept_as_it_is_stored_and_reported() {
 }
 
 #[test]
-fn two_objects_of_one_name_are_refused_and_nothing_is_written() {
+fn duplicate_names_are_rejected_and_nothing_is_written() {
     let folder = folder("convert-duplicate");
     let old = data().join("v0.1").join(DUPLICATE);
     for option in ["--durable", "--zstd"] {
@@ -189,7 +189,7 @@ fn two_objects_of_one_name_are_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn a_failure_leaves_what_was_there() {
+fn a_failure_leaves_the_old_file() {
     let folder = folder("convert-failure");
     let new = folder.join("new.zt");
     std::fs::write(&new, "precious").unwrap();

@@ -1,4 +1,5 @@
-//! `zt convert --spec 2`, also in canonical form: what was in the old file is in the new one, and comes back.
+//! `zt convert --spec 2`, also in canonical form: the new file has the contents of the old one, and converts
+//! back.
 
 use crate::common;
 
@@ -6,7 +7,7 @@ use common::{data, folder, input, listing, names_in, run, valid_files};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Files of 1.2 that 2 cannot represent, and what the message says.
+/// Files of 1.2 that 2 cannot represent, and the message.
 const REFUSED: [(&str, &str); 6] = [
     ("py-1.2.3-attributes.zt", "the name of an attribute has 0 bytes"),
     ("py-1.2.3-nul-and-empty-names.zt", "the name of an object has 0 bytes"),
@@ -20,7 +21,7 @@ fn components(listing: &Value) -> impl Iterator<Item = &Value> {
     listing["objects"].as_array().unwrap().iter().flat_map(|o| o["components"].as_array().unwrap())
 }
 
-/// Both have the same values.
+/// Checks that both have the same values.
 #[track_caller]
 fn assert_same(a: &Path, b: &Path) {
     let out = run(&[&"diff", &a, &b]).good();
@@ -73,7 +74,7 @@ fn files_of_1_2_become_2_and_come_back() {
 }
 
 #[test]
-fn a_safetensors_file_becomes_2_and_comes_back_as_it_was() {
+fn a_safetensors_file_is_the_same_after_a_conversion_to_2_and_back() {
     let (from, folder) = input("convert-2-safetensors");
     let (two, back) = (folder.join("two.zt"), folder.join("back.safetensors"));
     for (options, encoding, digest) in [
@@ -99,7 +100,7 @@ fn a_safetensors_file_becomes_2_and_comes_back_as_it_was() {
 }
 
 #[test]
-fn a_canonical_file_is_the_same_whatever_it_is_made_of() {
+fn canonical_files_of_different_sources_are_equal() {
     let (from, folder) = input("convert-2-canonical");
     let path = |name: &str| folder.join(name);
     let canonical = |from: &Path, to: &Path| {
@@ -122,7 +123,7 @@ fn a_canonical_file_is_the_same_whatever_it_is_made_of() {
 }
 
 #[test]
-fn what_2_has_not_is_refused_and_nothing_is_written() {
+fn options_that_2_does_not_have_are_rejected_and_nothing_is_written() {
     let (from, folder) = input("convert-2-refused");
     let to = folder.join("out.zt");
     let quantized = data().join("v1.2/py-1.2.3-quantized.zt");

@@ -1,4 +1,5 @@
-//! Damaged data never gets a new, valid digest, whichever command copies it; what no digest covers is said.
+//! Damaged data never gets a new, valid digest, for every command that copies it. Bytes without a digest are
+//! reported.
 
 use crate::common;
 
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{File, OpenOptions};
 
-/// Files with checksums of each container.
+/// Files with checksums, of each container.
 const SOURCES: [&str; 7] = [
     "foreign/valid/amber-all-stored.npz",
     "foreign/valid/amber-all-deflated.npz",
@@ -19,7 +20,7 @@ const SOURCES: [&str; 7] = [
     "v1.2/py-1.2.3-zstd.zt",
 ];
 
-/// A copy of a file of the corpus with a flipped bit in the first data that verification misses.
+/// A copy of a file in the corpus with a flipped bit in the first data that verification checks.
 fn damaged(source: &str, folder: &Path) -> PathBuf {
     let from = data().join(source);
     let (bytes, file) = (std::fs::read(&from).unwrap(), File::open(&from, &OpenOptions::default()).unwrap());
@@ -43,7 +44,7 @@ fn damaged(source: &str, folder: &Path) -> PathBuf {
     panic!("no byte of {source} has a checksum");
 }
 
-/// Whether verification finds damage of those objects, or says that nothing covers them.
+/// Whether verification finds damage in those objects, or reports that they have no digest.
 fn is_honest(path: &Path, damaged: &[&str]) -> bool {
     let listing: Value = serde_json::from_str(&run(&[&"ls", &"--json", &path]).good()).unwrap();
     let found = run(&[&"verify", &"--json", &path]);
@@ -57,7 +58,7 @@ fn is_honest(path: &Path, damaged: &[&str]) -> bool {
     })
 }
 
-/// The names in the line of damaged objects.
+/// The names in the line about damaged objects.
 fn listed(ran: &Ran) -> Vec<&str> {
     let lines = ran.err.lines().filter_map(|line| line.strip_prefix("zt: damaged: "));
     lines.flat_map(|line| line.split('"').skip(1).step_by(2)).collect()
@@ -94,7 +95,7 @@ fn no_command_copies_damaged_bytes_without_allow_damaged() {
             }
             let strict = run(&[arguments.clone(), vec![&from, &to]].concat());
             if strict.err.contains("left out: 1 object") {
-                continue; // the damaged object has no place in this container
+                continue; // this container cannot store the damaged object
             }
             assert_eq!(strict.status, 1, "{case}: {strict:?}");
             assert!(!to.exists(), "{case}");
@@ -102,7 +103,7 @@ fn no_command_copies_damaged_bytes_without_allow_damaged() {
                 continue; // the table of shards would have a new digest
             }
             if strict.err.contains("it decodes to") {
-                continue; // nothing whole can be read of it
+                continue; // it cannot be read at all
             }
             assert!(strict.err.contains("--allow-damaged goes on"), "{case}: {strict:?}");
             let allowed = run(&[arguments, vec![&"--allow-damaged", &from, &to]].concat());
@@ -154,7 +155,11 @@ fn add_extract_and_compact_do_not_copy_damage_either() {
     assert!(strict.status == 1 && std::fs::read(&from).unwrap() == before, "{strict:?}");
     let allowed = run(&[&"compact", &from, &"--allow-damaged"]);
     assert!(allowed.status == 0 && is_honest(&from, &listed(&allowed)), "{allowed:?}");
-    assert_eq!(run(&[&"verify", &from]).status, 1, "the old digest stays, and does not agree");
+    assert_eq!(
+        run(&[&"verify", &from]).status,
+        1,
+        "the old digest was not kept, or matches the damaged bytes"
+    );
 }
 
 /// A PyTorch file with the CRC-32 of these members set to 0, in the directory and in the local headers.
@@ -169,7 +174,7 @@ fn without_crc(source: &str, to: &Path, wanted: impl Fn(&[u8]) -> bool) {
             }
         }
     }
-    // Descriptors behind the data have it, too, each in front of the next header.
+    // Data descriptors, before the next header, also contain it.
     let mut last_wanted = false;
     for place in 0..bytes.len() - 30 {
         if bytes[place..].starts_with(b"PK\x03\x04") {
@@ -203,7 +208,7 @@ fn an_archive_without_any_crc_is_unchecked_and_not_damaged() {
         let converted = run(&[&"convert", &"--force", &all, &to]);
         assert!(converted.status == 0 && converted.err.contains(said), "{converted:?}");
         assert!(converted.err.contains("zt: not checked: "), "{converted:?}");
-        // One member with 0 beside others is damaged.
+        // If one member has 0 and others do not, it is damaged.
         without_crc(source, &one, |name| name.ends_with(b"/data/0"));
         let verified = run(&[&"verify", &one]);
         let converted = run(&[&"convert", &"--force", &one, &to]);
@@ -212,7 +217,7 @@ fn an_archive_without_any_crc_is_unchecked_and_not_damaged() {
 }
 
 #[test]
-fn what_no_digest_covers_is_counted() {
+fn bytes_without_a_digest_are_counted() {
     let (safetensors, folder) = input("covered");
     let said = run(&[&"verify", &safetensors]);
     assert_eq!(said.status, 0);
@@ -240,14 +245,15 @@ fn what_no_digest_covers_is_counted() {
         run(&[&"convert", &"--force", &"--no-attributes", &"--spec", &spec, &safetensors, &to]).good();
         assert_eq!(algorithm(&to), expected, "{spec}");
     }
-    // A digest that is there is kept.
+    // An existing digest is kept.
     run(&[&"convert", &"--force", &"--digest", &"sha256", &safetensors, &to]).good();
     let again = folder.join("again.zt");
     run(&[&"convert", &to, &again]).good();
     assert_eq!(algorithm(&again), "sha256");
 }
 
-/// A .zt file with two arrays, one of which is damaged: its zstd frame does not decode, or a bool of it is neither 0 nor 1.
+/// A .zt file with two arrays. One is damaged: its zstd frame cannot be decoded, or one of its bools is
+/// neither 0 nor 1.
 fn undecodable(folder: &Path, spec: &str, of_bools: bool) -> PathBuf {
     let (from, to) = (folder.join("whole.safetensors"), folder.join("undecodable.zt"));
     let header = concat!(
@@ -262,14 +268,14 @@ fn undecodable(folder: &Path, spec: &str, of_bools: bool) -> PathBuf {
     let file = File::open(&to, &OpenOptions::default()).unwrap();
     let bad = file.find("bad").unwrap().components().next().unwrap();
     let mut bytes = std::fs::read(&to).unwrap();
-    // The first block of a frame, of a type that there is not; or 2, which is no bool.
+    // The first block of a frame gets an invalid type; or 2, which is not a bool.
     bytes[bad.offset() as usize + if of_bools { 5 } else { 7 }] |= 6;
     std::fs::write(&to, bytes).unwrap();
     to
 }
 
 #[test]
-fn a_damaged_object_is_listed_once_with_what_became_of_it() {
+fn a_damaged_object_is_listed_once_with_its_result() {
     let folder = folder("damaged-once");
     for (spec, of_bools) in [("1.2", false), ("1.2", true), ("2", false), ("2", true)] {
         let from = undecodable(&folder, spec, of_bools);
@@ -305,7 +311,7 @@ fn a_damaged_object_is_listed_once_with_what_became_of_it() {
                 assert!(ran.out.contains(added), "{case}: {ran:?}");
             }
         }
-        // A whole object does not go for one that is left out.
+        // A good object is not replaced by one that is left out.
         let whole = folder.join("whole.zt");
         run(&[&"convert", &"--force", &folder.join("whole.safetensors"), &whole]).good();
         let before = std::fs::read(&whole).unwrap();

@@ -1,4 +1,4 @@
-//! `zt edit`: what the options say is done, all of it or nothing.
+//! `zt edit` makes all changes of its options, or none.
 
 use crate::common;
 
@@ -50,7 +50,7 @@ fn objects_are_removed_renamed_and_described() {
 }
 
 #[test]
-fn what_cannot_be_edited_stays_as_it_is() {
+fn files_that_cannot_be_edited_do_not_change() {
     let path = folder("edit-not").join("file.zt");
     let bytes = std::fs::read(data().join("v1.2/py-1.2.3-all-dtypes.zt")).unwrap();
     std::fs::write(&path, &bytes).unwrap();
@@ -58,7 +58,7 @@ fn what_cannot_be_edited_stays_as_it_is() {
     run(&[&"edit", &path, &"--rename", &"u8", &"i8"]).bad(&["\"i8\"", "exists already"]);
     run(&[&"edit", &path, &"--unset", &"u8", &"none"]).bad(&["\"u8\"", "\"none\""]);
     run(&[&"edit", &path, &"--set", &"u8", &"k", &"{"]).bad(&["file.zt: "]);
-    assert_eq!(run(&[&"edit", &path]).status, 2, "nothing to do");
+    assert_eq!(run(&[&"edit", &path]).status, 2, "no change was requested");
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     let old = folder("edit-not").join("old.zt");
     std::fs::copy(data().join("v0.1/py-0.1.4-shapes.zt"), &old).unwrap();
@@ -120,12 +120,12 @@ fn a_part_of_a_model_is_changed_only_with_part() {
         run(&[&"--part", &"mv", &parts[0], &names[0], &"z"]).good();
         run(&[&"--part", &"compact", &parts[0]]).good();
         assert_eq!(name(&parts[0]), "z");
-        // A part whose model is not complete is no other file either.
+        // A part whose model is incomplete is still a part.
         std::fs::remove_file(&parts[1]).unwrap();
         run(&[&"rm", &parts[0], &"z"]).bad(&["--part"]);
         run(&[&"--part", &"rm", &parts[0], &"z"]).good();
     }
-    // What names the others, and what only looks like a part, is changed as before.
+    // A file that names the others, and a file that only looks like a part, can be changed as before.
     let (folder, _) = parts("parts-root", true);
     run(&[&"attr", &"set", &folder.join("m.zt"), &"k", &"v"]).good();
     for name in ["x-00001-of-00001.zt", "m-more.zt"] {

@@ -1,4 +1,5 @@
-//! `zt id`: the content digest of a file, or why there is none, and what keeps it from the canonical form.
+//! `zt id`: the content digest of a file, or the reason why it has none; and violations of the canonical
+//! form.
 
 use crate::common;
 
@@ -19,7 +20,7 @@ fn a_file_has_its_digest() {
 }
 
 #[test]
-fn a_file_that_is_not_canonical_says_why() {
+fn a_file_that_is_not_canonical_is_listed_with_the_reason() {
     let path = data().join("v2/real/release-2.1.1-zstd.zt");
     let line = run(&[&"id", &path]).good();
     assert!(
@@ -88,7 +89,7 @@ fn a_file_without_a_content_digest_ends_with_2_and_a_broken_one_with_1() {
 }
 
 #[test]
-fn of_a_model_of_several_files_each_has_a_content_digest_or_none_has() {
+fn either_all_files_of_a_model_have_a_content_digest_or_none() {
     let folder = folder("id-parts");
     let from = data().join("v1.2/py-1.2.3-all-dtypes.zt");
     for (options, name, has_one) in [

@@ -1,4 +1,4 @@
-//! `zt info`, `stats`, `diff`, `cat`, `extract` and the sums of `ls`: what they say is what is in the files.
+//! `zt info`, `stats`, `diff`, `cat`, `extract` and the sums of `ls`: their output matches the files.
 
 use crate::common;
 
@@ -143,12 +143,12 @@ fn a_difference_is_reported_with_its_place_and_size() {
         (&value["first_place"], &value["largest"], &value["differ"]),
         (&json!([0, 1]), &json!(0.5), &json!(2))
     );
-    // Some of them alone are the same.
+    // Only these objects are the same.
     assert!(run(&[&"diff", &a, &b, &"same"]).good().contains("1 object the same"));
 }
 
 #[test]
-fn what_was_converted_is_the_same_in_another_container() {
+fn converted_objects_are_equal_in_another_container() {
     let folder = folder("diff-containers");
     let a = data().join("../../examples/data/minilm-small.safetensors");
     let (zt_file, half) = (folder.join("b.zt"), folder.join("half.zt"));
@@ -185,7 +185,7 @@ fn blocks_of_the_same_type_are_compared_as_numbers() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_exit_status_2() {
+fn files_that_cannot_be_compared_give_exit_status_2() {
     let broken = data().join("invalid/zstd-corrupt-block.zt");
     for (a, b) in [(&broken, &broken), (&broken, &data().join("missing.zt"))] {
         let ran = run(&[&"diff", a, b]);
@@ -195,14 +195,14 @@ fn what_cannot_be_compared_is_exit_status_2() {
 }
 
 #[test]
-fn a_glob_that_matches_nothing_is_no_result() {
+fn a_glob_without_a_match_is_an_error() {
     let path = data().join("v1.2/py-1.2.3-all-dtypes.zt");
     let to = folder("glob-nothing").join("out");
     run(&[&"stats", &path, &"f32", &"nonsense*"]).bad(&["no object matches \"nonsense*\""]);
     run(&[&"extract", &path, &"f32", &"nonsense*", &"--to", &to]).bad(&["no object matches \"nonsense*\""]);
     assert!(!to.exists());
     let ran = run(&[&"diff", &path, &path, &"nonsense*"]);
-    assert_eq!((ran.status, ran.out.as_str()), (2, ""), "nothing compared is not the same: {ran:?}");
+    assert_eq!((ran.status, ran.out.as_str()), (2, ""), "comparing nothing did not fail: {ran:?}");
     assert!(ran.err.contains("no object matches \"nonsense*\""), "{ran:?}");
 }
 
@@ -221,7 +221,7 @@ fn cat_gives_the_bytes_and_a_numpy_file_of_them() {
     run(&[&"cat", &sparse, &"csr-z", &"--component", &"x"]).bad(&["csr-z", "indptr"]);
     let indptr = zt().args(["cat", "--component", "indptr"]).arg(&sparse).arg("csr-z").output().unwrap();
     assert_eq!(indptr.stdout.len(), 56);
-    // Nobody reads it any more: quiet, as of ls.
+    // The reader has closed the pipe: quiet, like ls.
     let mut child =
         zt().arg("cat").arg(&path).arg("x").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
@@ -229,7 +229,7 @@ fn cat_gives_the_bytes_and_a_numpy_file_of_them() {
 }
 
 #[test]
-fn extract_writes_files_that_open_and_leaves_what_is_there() {
+fn extract_writes_files_that_open_and_replaces_none() {
     let folder = folder("extract");
     let path = folder.join("a.safetensors");
     write(&path, &[("x/../y", &[1], &[1.0]), ("z", &[2], &[2.0, 3.0])]);
@@ -299,10 +299,10 @@ fn ls_sums_up_by_prefix_and_by_type_and_takes_several_files() {
     assert!(out.contains("SafeTensors, file of") || out.contains("safetensors, file of"), "{out}");
     let missing = folder.join("missing.zt");
     let ran = run(&[&"ls", &missing, &path]);
-    assert!(ran.status == 1 && ran.out.contains("4 objects"), "the others are listed all the same: {ran:?}");
+    assert!(ran.status == 1 && ran.out.contains("4 objects"), "the other files were not listed: {ran:?}");
 }
 
-/// A file of tensors of 8 bytes each.
+/// A file with tensors of 8 bytes.
 fn write_wide(path: &Path, dtype: Dtype, numbers: &[[u8; 8]]) -> PathBuf {
     let bytes = numbers.concat();
     let view = TensorView::new(dtype, vec![numbers.len()], &bytes).unwrap();
@@ -374,7 +374,7 @@ fn two_tensors_are_written_to_two_files() {
 }
 
 #[test]
-fn blocks_and_what_they_became_have_the_same_attributes() {
+fn blocks_and_their_converted_floats_have_the_same_attributes() {
     let path = data().join("foreign/valid/amber-all-types-py.gguf");
     let made = folder("diff-blocks").join("a.zt");
     run(&[&"convert", &path, &made]).good();

@@ -1,5 +1,5 @@
-//! Commands that write several files are killed at every call that gives or takes away a name: what is left is the old model or
-//! the new one, never a mixture.
+//! Commands that write several files, killed at every call that creates or removes a name. The result is the
+//! old model or the new one, never a mixture.
 #![cfg(target_os = "linux")]
 
 use crate::common;
@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use traced::Ended;
 use ztensor::reader::{File, OpenOptions};
 
-/// A safetensors file of four tensors of the same shapes, whose bytes are all this one.
+/// A safetensors file with four tensors of the same shapes. Each byte has this value.
 fn write_model(path: &Path, byte: u8) {
     let entry = |at: usize| {
         let (begin, end) = (at * 8, at * 8 + 8);
@@ -24,7 +24,7 @@ fn write_model(path: &Path, byte: u8) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// The bytes of a model, which are all the same, in four tensors; none if it does not open.
+/// The byte of a model with four tensors, which is the same everywhere; None if it cannot be opened.
 fn byte_of(path: &Path, what: &str) -> Option<u8> {
     let file = File::open_model(path, &OpenOptions::default()).ok()?;
     let mut all = Vec::new();
@@ -37,7 +37,7 @@ fn byte_of(path: &Path, what: &str) -> Option<u8> {
             })
             .unwrap_or_else(|e| panic!("{what}: {}: {e}", path.display()));
     }
-    assert_eq!(all.len(), 32, "{what}: {}: not all of it", path.display());
+    assert_eq!(all.len(), 32, "{what}: {}: incomplete", path.display());
     assert!(all.iter().all(|byte| *byte == all[0]), "{what}: {}: a mixture of both", path.display());
     Some(all[0])
 }
@@ -49,7 +49,8 @@ fn is_of_names(number: libc::c_long) -> bool {
     calls.contains(&number)
 }
 
-/// Kills a command before and behind each such call. Returns how often it was, and how it ended when it was not.
+/// Kills a command before and after each such call. Returns the number of kills, and the result of the run
+/// that was not killed.
 fn at_every_name(
     command: &dyn Fn() -> Command,
     prepare: &dyn Fn(),
@@ -73,7 +74,7 @@ fn at_every_name(
                 return None;
             }
         }
-        assert!(point < 500, "it never ends");
+        assert!(point < 500, "the command does not end");
     }
     None
 }
@@ -81,7 +82,7 @@ fn at_every_name(
 const OLD: u8 = 1;
 const NEW: u8 = 2;
 
-/// Two models, and a folder that a command writes to.
+/// Two models, and an output folder.
 struct Scene {
     folder: PathBuf,
     to: PathBuf,
@@ -114,7 +115,7 @@ impl Scene {
         std::fs::create_dir_all(&self.to).unwrap();
     }
 
-    /// All files and what they hold, without those that are hidden.
+    /// All files except hidden ones, with their contents.
     fn state(&self) -> BTreeMap<String, Vec<u8>> {
         let names = names_in(&self.to).into_iter().filter(|name| !name.starts_with('.'));
         names.map(|name| (name.clone(), std::fs::read(self.to.join(name)).unwrap_or_default())).collect()
@@ -141,7 +142,7 @@ fn a_model_with_a_root_that_is_replaced_is_the_old_one_or_the_new_one_after_a_ki
         ),
     ];
     for (before, command, root) in cases {
-        // The old model is the first one of its name, or has replaced one.
+        // The old model was written to that name, or replaced an older one.
         for generations in 1..=2 {
             let prepare = || {
                 scene.clear();
@@ -162,7 +163,7 @@ fn a_model_with_a_root_that_is_replaced_is_the_old_one_or_the_new_one_after_a_ki
                 assert!(found == [Some(OLD); 2] || found == [Some(NEW); 2], "{at}: {found:?}");
                 olds += usize::from(found[0] == Some(OLD));
                 news += usize::from(found[0] == Some(NEW));
-                // A second try ends well, whatever the first one left.
+                // A second run succeeds after every kill of the first.
                 assert!(scene.command(command, "new").output().unwrap().status.success(), "{at}");
                 assert_eq!(byte_of(&scene.to, &at), Some(NEW), "{at}");
             });
@@ -179,7 +180,7 @@ fn a_model_with_a_root_that_is_replaced_is_the_old_one_or_the_new_one_after_a_ki
 }
 
 #[test]
-fn numbered_files_without_a_root_and_arrays_replace_nothing() {
+fn numbered_files_without_a_root_and_arrays_replace_no_file() {
     let scene = Scene::new("kill-refused");
     for words in [
         "convert {in} {to}/m.gguf --shard-size 8",
@@ -201,7 +202,7 @@ fn numbered_files_without_a_root_and_arrays_replace_nothing() {
 }
 
 #[test]
-fn a_new_model_of_several_files_is_whole_or_does_not_open_after_a_kill() {
+fn after_a_kill_a_new_model_of_several_files_is_complete_or_does_not_open() {
     let scene = Scene::new("kill-new");
     let cases = [
         ("split {in} {to}/m.zt --size 8", "m.zt"),

@@ -1,4 +1,4 @@
-//! `zt ls`: the JSON says exactly what the corpus manifests say; the table is what a person can read.
+//! `zt ls`: the JSON equals the corpus manifests, and the table is readable.
 
 use crate::common;
 
@@ -27,11 +27,12 @@ fn picked(value: &Value, fields: &[&str]) -> Value {
         .into()
 }
 
-/// The part of a manifest entry that `zt ls --json --sha256` gives.
+/// The part of a manifest entry that `zt ls --json --sha256` prints.
 fn expected(entry: &Value) -> Value {
     let objects = entry["objects"].as_array().unwrap().iter().map(|object| {
         let mut picked_object = picked(object, &["name", "shape", "format", "attributes"]);
-        picked_object["name"] = object["name"].as_str().unwrap().replace('\\', "\\\\").into(); // as it is shown
+        // as printed
+        picked_object["name"] = object["name"].as_str().unwrap().replace('\\', "\\\\").into();
         let components = object["components"].as_array().unwrap();
         picked_object["components"] = components.iter().map(|c| picked(c, &COMPONENT)).collect();
         picked_object
@@ -44,7 +45,7 @@ fn expected(entry: &Value) -> Value {
 }
 
 #[test]
-fn the_json_is_what_the_manifests_say() {
+fn the_json_equals_the_manifests() {
     let files = valid_files();
     assert_eq!(files.len(), 137);
     for (path, entry) in files {
@@ -54,7 +55,7 @@ fn the_json_is_what_the_manifests_say() {
 
 #[test]
 fn integers_beyond_64_bits_are_exact() {
-    const LEAST: &str = "-18446744073709551616"; // serde_json would make a float of it
+    const LEAST: &str = "-18446744073709551616"; // serde_json would make it a float
     let (text, _) = manifest("valid-odd");
     let path = data().join("valid-odd/attributes-everything.zt");
     let out = run(&[&"ls", &"--json", &path]).good();
@@ -149,7 +150,7 @@ fn globs_choose_and_sort_orders() {
     assert!(offsets(&["--sort", "offset"]).is_sorted());
     assert!(offsets(&["--sort", "offset", "--reverse"]).is_sorted_by(|a, b| a >= b));
 
-    // A file whose name is wrong looks like a glob.
+    // A file with a wrong name looks like a glob.
     run(&[&"ls", &file, &"f*", &"nothing.zt"]).bad(&["neither an object nor a file \"nothing.zt\""]);
     let of_two = run(&[&"ls", &file, &shuffled, &"f32"]).good();
     assert!(of_two.contains("0 objects of ") && of_two.contains("1 object of 13"), "{of_two}");

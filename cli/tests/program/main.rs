@@ -1,4 +1,4 @@
-//! The program `zt`: its commands, what they print, and the files that they write.
+//! The program `zt`: its commands, their output, and the files that they write.
 
 #[path = "../common/mod.rs"]
 mod common;

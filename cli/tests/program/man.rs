@@ -1,4 +1,4 @@
-//! The man pages name what there is, and nothing else: every command and option of `zt`, every function of the library.
+//! The man pages list exactly the commands and options of `zt`, and the functions of the library.
 
 use crate::common;
 
@@ -15,7 +15,7 @@ fn page(name: &str) -> String {
     std::fs::read_to_string(root().join("man").join(name)).unwrap()
 }
 
-/// The options that a help text explains: in lines that begin with a dash, before the words about them.
+/// The options in a help text: on lines that begin with a dash, before the description.
 fn options_in_help(help: &str) -> BTreeSet<String> {
     help.lines()
         .map(str::trim)
@@ -26,7 +26,7 @@ fn options_in_help(help: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// What a page in mdoc explains: `.It Fl l , Fl -long` is -l and --long.
+/// The options in a page in mdoc: `.It Fl l , Fl -long` is -l and --long.
 fn options_in_page(page: &str) -> BTreeSet<String> {
     page.lines()
         .filter(|line| line.starts_with(".It Fl "))
@@ -74,7 +74,7 @@ fn the_pages_are_sound_mdoc() {
         .current_dir(root().join("man"))
         .output();
     match linted {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => println!("man: skipped: there is no mandoc"),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => println!("man: skipped: mandoc not found"),
         linted => {
             let linted = linted.unwrap();
             assert!(linted.status.success(), "{}", String::from_utf8_lossy(&linted.stdout));

@@ -1,4 +1,4 @@
-//! How the program behaves towards people, pipes and scripts.
+//! How the program behaves for users, pipes and scripts.
 
 use crate::common;
 
@@ -14,7 +14,7 @@ fn help_and_version_are_results() {
     assert_eq!(run(&[&"--version"]).good(), format!("zt {}\n", env!("CARGO_PKG_VERSION")));
 }
 
-/// The commands that a help text lists.
+/// The commands in a help text.
 fn commands_in(help: &str) -> Vec<String> {
     let listed = help.split_once("Commands:\n").map_or("", |(_, listed)| listed);
     let listed = listed.lines().take_while(|line| !line.is_empty());
@@ -62,12 +62,12 @@ fn wrong_usage_is_status_2_on_standard_error() {
         let ran = run(arguments);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{ran:?}");
         assert!(ran.err.starts_with("zt: ") && ran.err.lines().count() == 1, "{ran:?}");
-        assert!(ran.err.contains("zt "), "what helps further is named: {ran:?}");
+        assert!(ran.err.contains("zt "), "the message does not name the help: {ran:?}");
     }
 }
 
 #[test]
-fn wrong_usage_says_what_would_be_right() {
+fn wrong_usage_gives_advice() {
     for (words, said) in [
         ("lss", "unrecognized subcommand 'lss'; a similar subcommand exists: 'ls'; zt --help has more"),
         ("ls", "the following required arguments were not provided: <FILE>; zt ls --help has more"),
@@ -108,12 +108,13 @@ fn a_number_behind_an_option_that_may_have_one_is_its_value() {
 }
 
 #[test]
-fn there_are_no_colours_and_no_bars_where_there_is_no_terminal() {
+fn colours_and_bars_are_only_printed_on_a_terminal() {
     for (variable, value) in [("CLICOLOR_FORCE", "0"), ("NO_COLOR", "1"), ("TERM", "xterm-256color")] {
         for command in ["ls", "verify"] {
             let mut zt = zt();
             zt.arg(command).arg(data().join("v1.2/rs-1.2.3-1m.zt")).env(variable, value);
-            let out = Ran::of(zt.output().unwrap()).good(); // nothing on standard error, so no bar
+            // standard error is empty, so there is no progress bar
+            let out = Ran::of(zt.output().unwrap()).good();
             assert!(!out.contains('\u{1b}'), "{out:?}");
         }
     }
@@ -146,7 +147,7 @@ fn no_file_of_the_corpus_upsets_any_command() {
         ];
         for ran in runs {
             assert!([0, 1].contains(&ran.status), "{}: {ran:?}", path.display());
-            // A notice is no failure, and a failure says more than a notice.
+            // Notes are not failures, and a failure is not only a note.
             let notes =
                 ["not covered: ", "left out: ", "values lost: ", "renamed: ", "its stored bytes are copied"];
             let is_failure = |line: &&str| !notes.iter().any(|note| line.contains(note));

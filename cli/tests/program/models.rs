@@ -1,4 +1,5 @@
-//! Models of several files: every command takes the same model, says what it leaves out, and takes its parts once.
+//! Models of several files: every command opens the same model, reports what it leaves out, and reads each
+//! part once.
 
 use crate::common;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-/// A safetensors file of tensors of one byte.
+/// A safetensors file with tensors of one byte.
 fn safetensors(tensors: &[(&str, u8)]) -> Vec<u8> {
     let entry = |(at, (name, _)): (usize, &(&str, u8))| {
         format!(r#""{name}":{{"dtype":"U8","shape":[1],"data_offsets":[{at},{}]}}"#, at + 1)
@@ -17,7 +18,7 @@ fn safetensors(tensors: &[(&str, u8)]) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &data].concat()
 }
 
-/// Three files of one model.
+/// Three files of a model.
 fn set(name: &str) -> (PathBuf, Vec<PathBuf>) {
     let folder = folder(name);
     let write = |(at, tensor): (usize, &str)| {
@@ -29,7 +30,7 @@ fn set(name: &str) -> (PathBuf, Vec<PathBuf>) {
     (folder, paths)
 }
 
-/// A model whose index omits a tensor, beside the state of a training.
+/// A model whose index omits a tensor, and the state of a training in the same folder.
 fn with_index(name: &str) -> PathBuf {
     let folder = folder(name);
     let write = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).unwrap();
@@ -55,7 +56,10 @@ fn paths_of_one_model_are_taken_once() {
     let ids = run(&[&"id", a, b, c]);
     assert_eq!(ids.err.lines().count(), 1, "{ids:?}");
     assert!(ids.err.contains("only zTensor 2"), "{ids:?}");
-    assert!(!ids.err.contains("--part"), "a part has none either: {ids:?}");
+    assert!(
+        !ids.err.contains("--part"),
+        "--part was suggested, but a part has no content digest either: {ids:?}"
+    );
     let page = folder.join("page.html");
     let out = run(&[&"report", a, b, c, &"-o", &page]).good();
     assert!(out.contains("page.html: 1 file, "), "{out}");
@@ -71,7 +75,7 @@ fn paths_of_one_model_are_taken_once() {
 }
 
 #[test]
-fn what_is_left_out_is_said_last_and_can_be_included() {
+fn omitted_tensors_are_reported_last_and_can_be_included() {
     let folder = with_index("models-left-out");
     let unlisted = "passed over: 1 object: \"vision.w\"";
     for command in ["ls", "verify", "stats", "info", "bench"] {
@@ -131,7 +135,7 @@ fn a_dash_is_standard_input() {
 }
 
 #[test]
-fn what_people_have_in_place_of_a_model_is_named() {
+fn common_wrong_files_are_named() {
     let folder = folder("models-others");
     let mut torn = safetensors(&[("a", 1)]);
     torn.truncate(20);

@@ -1,4 +1,4 @@
-//! What `zt` does with tensors that cannot be read, names that are not UTF-8, and bytes behind the content.
+//! `zt` with tensors that cannot be read, names that are not UTF-8, and bytes after the content.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use common::{folder, names, run};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// A GGUF file of tensors of two floats: a name and a ggml type each.
+/// A GGUF file with tensors of two floats: a name and a ggml type for each.
 fn gguf(test: &str, tensors: &[(&[u8], u32)]) -> PathBuf {
     let mut file = b"GGUF\x03\0\0\0".to_vec();
     file.extend([tensors.len() as u64, 0].map(u64::to_le_bytes).concat());
@@ -42,10 +42,14 @@ fn a_tensor_that_cannot_be_read_is_named_or_left_out_and_listed() {
         assert_eq!(names(&to), ["a", "b"]);
         let chosen: [&dyn AsRef<std::ffi::OsStr>; 4] = [&"--exclude", &"old", &"--exclude", &"new"];
         let others: [&dyn AsRef<std::ffi::OsStr>; 5] = [&"convert", &"--force", &"--verify", &from, &to];
-        assert_eq!(run(&[&others[..], &chosen].concat()).status, 0, "what is not chosen need not be read");
+        assert_eq!(
+            run(&[&others[..], &chosen].concat()).status,
+            0,
+            "tensors that are not selected do not need to be readable"
+        );
     }
     run(&[&"cat", &from, &"old"]).bad(&["old", "ggml.31"]);
-    // What works in place of an array is advised, and nothing else.
+    // The advice names only commands that work for it.
     let types = common::data().join("foreign/valid/amber-all-types-py.gguf");
     let mut advised = 0;
     let unread = ["a", "old", "new", "b"].map(|name| (&from, name.to_owned()));
@@ -76,7 +80,7 @@ fn names_that_are_not_utf8_are_shown_taken_and_renamed() {
         let info = run(&[&"info", &from, name]).good();
         assert_eq!(info.lines().next(), Some(*name), "{at}");
     }
-    // JSON has them in the same form, so that no two are one text.
+    // JSON has them in the same form, so that two different names never have the same text.
     let json = |words: &[&dyn AsRef<std::ffi::OsStr>]| -> Value {
         let ran = run(words);
         serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"))
@@ -110,11 +114,11 @@ fn names_that_are_not_utf8_are_shown_taken_and_renamed() {
     assert_eq!(shown, ["z", "\\xff", "\\\\\\xff", "\\\\xff"]);
     let rest = from.with_file_name("rest.zt");
     run(&[&"convert", &a, &b, &rename("\\\\xff", "d"), &"--exclude", &"\\xff", &from, &rest]).good();
-    assert_eq!(names(&rest), ["a", "b", "d"], "the argument names one object alone");
+    assert_eq!(names(&rest), ["a", "b", "d"], "the argument matches exactly one object");
 }
 
 #[test]
-fn bytes_behind_the_content_are_passed_over_where_asked() {
+fn bytes_after_the_content_are_ignored_with_an_option() {
     let folder = folder("trailing");
     let (from, to) = (folder.join("in.safetensors"), folder.join("out.safetensors"));
     let header = r#"{"w":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}"#;

@@ -1,4 +1,4 @@
-//! Numbers of objects in whatever way they are stored: printed, extracted, summed up, compared, converted.
+//! Numbers of objects, however they are stored: printed, extracted, summed up, compared, converted.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const F32: u32 = 0;
 const Q8_0: u32 = 8;
 
-/// A GGUF file of tensors: name, dimensions, ggml's number of the type, bytes.
+/// A GGUF file with tensors: name, dimensions, ggml's number of the type, bytes.
 fn gguf(path: &Path, tensors: &[(&str, &[u64], u32, Vec<u8>)]) -> PathBuf {
     let mut file =
         [&b"GGUF"[..], &3u32.to_le_bytes(), &(tensors.len() as u64).to_le_bytes(), &[0; 8]].concat();
@@ -38,7 +38,7 @@ fn blocks() -> Vec<u8> {
     [block(0x3800, -16), block(0xc000, 0)].concat()
 }
 
-/// What these blocks stand for.
+/// The numbers of these blocks.
 fn numbers() -> Vec<f32> {
     let of = |scale: f32, first: i8| (first..first + 32).map(move |code| scale * f32::from(code));
     of(0.5, -16).chain(of(-2.0, 0)).collect()
@@ -48,7 +48,7 @@ fn f32s(numbers: &[f32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// A file of a tensor "w" of q8_0, and one of f32.
+/// A file with a tensor "w" of q8_0, and one of f32.
 fn quantized(folder: &Path) -> PathBuf {
     let tensors: [(&str, &[u64], u32, Vec<u8>); 2] =
         [("w", &[2, 32], Q8_0, blocks()), ("bias", &[2], F32, f32s(&[1.5, -2.0]))];
@@ -96,7 +96,7 @@ fn head_prints_the_first_numbers_of_any_object_by_rows() {
     let complex = json_of(&run(&[&"head", &"--json", &sparse, &"csr-c64", &"-n2"]).good());
     assert_eq!(complex["tensors"][0]["numbers"], json!(["NaN", "-Infinity"]));
     assert_eq!(complex["tensors"][0]["numbers_per_element"], 2);
-    // Integers that no f64 holds.
+    // Integers that f64 cannot hold.
     let wide = data().join("v1.2/py-1.2.3-all-dtypes.zt");
     let json = json_of(&run(&[&"head", &"--json", &wide, &"i64", &"u64"]).good());
     let texts = run(&[&"head", &wide, &"i64", &"u64"]).good();
@@ -136,7 +136,7 @@ fn extract_writes_the_numbers_of_any_object() {
     let no = folder.join("no");
     run(&[&"extract", &path, &"--to", &no, &"--dtype", &"bf16"])
         .bad(&["NumPy cannot represent \"bf16\"; --raw"]);
-    // One file for the several components of an object.
+    // One file for each component of an object.
     let groups = folder.join("groups");
     run(&[&"extract", &data().join("v2/cases/lq-sound.zt"), &"--to", &groups, &"--dtype", &"f16"])
         .noted("left out");
@@ -164,7 +164,7 @@ fn statistics_are_those_of_the_decoded_numbers() {
     let table = run(&[&"stats", &path, &"w"]).good();
     let row: Vec<_> = table.lines().nth(1).unwrap().split_whitespace().take(5).collect();
     assert_eq!(row, ["w", "q8_0", "64", "-62", "7.5"]);
-    // Codes with scales: the numbers of the object, and its scales by themselves.
+    // Codes with scales: the numbers of the object, and separately its scales.
     let out = json_of(&run(&[&"stats", &"--json", &data().join("v2/cases/lq-sound.zt")]).good());
     let found: Vec<_> = out["tensors"].as_array().unwrap().iter().collect();
     let of = |role: &str| found.iter().find(|tensor| tensor["role"] == role).unwrap();
@@ -242,7 +242,7 @@ fn dtype_converts_what_is_quantized() {
         for to in ["b.zt", "b.safetensors", "b.npz", "b.gguf"] {
             let to = folder.join(to);
             run(&[&"convert", &"--verify", &"--force", &"--dtype=f32", &from, &to]).good();
-            // The layouts differ, and no number does.
+            // The layouts differ, but no number differs.
             let ran = run(&[&"diff", &from, &to]);
             let lines: Vec<_> =
                 ran.out.lines().filter(|line| line.starts_with(&format!("~ {name}: "))).collect();
@@ -251,7 +251,7 @@ fn dtype_converts_what_is_quantized() {
             assert!(ran.out.contains(" and f32: 1 object, largest error 0, RMSE 0, NMSE 0\n"), "{ran:?}");
         }
     }
-    // Without --dtype the message says what helps.
+    // Without --dtype the message names the option.
     run(&[&"convert", &blocks, &folder.join("no.safetensors")])
         .bad(&["safetensors cannot represent the type \"gguf.q8_0\"; --dtype f16 converts it"]);
 }

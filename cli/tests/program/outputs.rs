@@ -1,4 +1,5 @@
-//! Whatever is written opens again under its name and verifies, or is refused in a line that says why and nothing is written.
+//! Every output opens under its name and verifies. Otherwise the command fails with a line that gives the
+//! reason, and writes nothing.
 
 use crate::common;
 
@@ -8,7 +9,7 @@ use serde_json::{json, Map, Value};
 use std::path::{Path, PathBuf};
 use ztensor::model::dtype::{Block, Dtype, Logical};
 
-/// A generator of numbers, each test with its own seed.
+/// A random number generator; each test has a seed.
 struct Random(u64);
 
 impl Random {
@@ -22,7 +23,7 @@ impl Random {
     }
 }
 
-/// Where the data of those files has 192 zeros.
+/// The position of 192 zeros in the data of those files.
 const ZEROS: u64 = 128;
 
 const NAMES: [&str; 18] = [
@@ -61,7 +62,7 @@ fn shape(random: &mut Random) -> Vec<u64> {
     }
 }
 
-/// A dense object of some type, or nothing if its bytes do not fit.
+/// A dense object of a random type, or None if its bytes do not fit.
 fn dense(random: &mut Random) -> Option<Value> {
     let (dtype, logical) = match random.below(3) {
         0 => (None, Some(random.one_of(&Logical::ALL))),
@@ -97,7 +98,7 @@ fn attributes(random: &mut Random) -> Value {
     Value::Object(map)
 }
 
-/// A random model. Its data begins where each object says.
+/// A random model. Each object gives the position of its data.
 fn write_model(random: &mut Random, path: &Path) {
     let mut objects = Map::new();
     for _ in 0..1 + random.below(4) {
@@ -131,7 +132,7 @@ fn assert_verifies(path: &Path) {
     assert_eq!(ran.status, 0, "{ran:?}");
 }
 
-/// Converts a file by one case into an empty folder. Says whether it was not refused.
+/// Converts a file by one case into an empty folder. Returns whether it succeeded.
 fn convert(input: &Path, into: &Path, case: &[&str]) -> bool {
     let _ = std::fs::remove_dir_all(into);
     std::fs::create_dir_all(into).unwrap();
@@ -153,13 +154,13 @@ fn convert(input: &Path, into: &Path, case: &[&str]) -> bool {
     true
 }
 
-/// Converts a file in all ways, and extracts its arrays. Says in how many it was not refused.
+/// Converts a file in all ways, and extracts its arrays. Returns how many succeeded.
 fn convert_in_all_cases(input: &Path, folder: &Path) -> usize {
     let converted = CASES.iter().filter(|case| convert(input, &folder.join("out"), case)).count();
     let arrays = folder.join("arrays");
     let _ = std::fs::remove_dir_all(&arrays);
     let ran = run(&[&"extract", &input, &"--to", &arrays]);
-    // The others of a name that is too long for a file are written.
+    // If a name is too long for a file, the other arrays are written.
     if ran.status != 0 && !ran.err.contains("too long for a file") {
         assert!(!arrays.exists(), "{} {ran:?}", input.display());
         return converted;
@@ -171,7 +172,7 @@ fn convert_in_all_cases(input: &Path, folder: &Path) -> usize {
 }
 
 #[test]
-fn random_models_are_converted_to_what_verifies_or_refused() {
+fn conversions_of_random_models_verify_or_are_rejected() {
     let folder = folder("outputs-random");
     let path = folder.join("in.zt");
     let (mut random, mut done, mut refused) = (Random(37), 0, 0);
@@ -179,7 +180,7 @@ fn random_models_are_converted_to_what_verifies_or_refused() {
         write_model(&mut random, &path);
         let verified = run(&[&"verify", &path]);
         if verified.status != 0 {
-            continue; // what no reader takes is not a model
+            continue; // a file that readers reject is not a model
         }
         let converted = convert_in_all_cases(&path, &folder);
         done += converted;
@@ -190,8 +191,8 @@ fn random_models_are_converted_to_what_verifies_or_refused() {
 }
 
 #[test]
-fn files_of_the_corpus_are_converted_to_what_verifies_or_refused() {
-    /// Of so many files one is tried.
+fn conversions_of_the_corpus_verify_or_are_rejected() {
+    /// One of this number of files is tried.
     const STEP: usize = 5;
     let folder = folder("outputs-corpus");
     let mut files: Vec<_> = valid_files().into_iter().map(|(path, _)| path).collect();
@@ -208,7 +209,7 @@ fn files_of_the_corpus_are_converted_to_what_verifies_or_refused() {
     assert!(done > 100, "{done}");
 }
 
-/// A file of one object.
+/// A file with one object.
 fn model_of(folder: &Path, shape: &Value, component: &Value, attributes: &Value) -> PathBuf {
     let path = folder.join("in.zt");
     write(&path, attributes, &json!({ "w": object("dense", shape, &json!({ "data": component })) }));
@@ -216,7 +217,7 @@ fn model_of(folder: &Path, shape: &Value, component: &Value, attributes: &Value)
 }
 
 #[test]
-fn limits_of_a_container_are_refused_by_what_writes_it() {
+fn writers_enforce_the_limits_of_their_containers() {
     let folder = folder("outputs-limits");
     let byte = |length: u64| json!({ "dtype": "u8", "offset": ZEROS, "length": length });
     let f4 = |length: u64| json!({ "dtype": "u8", "type": "f4_e2m1", "offset": ZEROS, "length": length });
@@ -264,7 +265,7 @@ fn limits_of_a_container_are_refused_by_what_writes_it() {
 }
 
 #[test]
-fn a_whole_model_is_not_written_under_the_name_of_a_part() {
+fn a_complete_model_cannot_have_the_name_of_a_part() {
     let folder = folder("outputs-part");
     let float = json!({ "dtype": "f32", "offset": ZEROS, "length": 4 });
     let input = model_of(&folder, &json!([1]), &float, &json!({}));
@@ -286,7 +287,7 @@ fn a_whole_model_is_not_written_under_the_name_of_a_part() {
     run(&[&"merge", &input, &folder.join(names[2])]).bad(&["the name of part 1 of 3"]);
     run(&[&"split", &input, &folder.join(names[2]), &"--size=1"]).bad(&["the name of part 1 of 3"]);
     assert_eq!(names_in(&folder), ["in.zt"]);
-    // A set of one file is whole.
+    // A set of one file is complete.
     run(&[&"convert", &input, &folder.join("new-00001-of-00001.gguf")]).good();
     assert_verifies(&folder.join("new-00001-of-00001.gguf"));
 }
@@ -334,19 +335,19 @@ fn the_extension_chooses_the_container_and_another_needs_to() {
         std::fs::remove_file(to).unwrap();
     }
     run(&[&"convert", &input, &"-"]).bad(&["standard output", "--to"]);
-    // In place, too: a file of another name is left as it is.
+    // Also for changes: a file with another extension is unchanged.
     let other = folder.join("m.safetensors");
     std::fs::copy(&input, &other).unwrap();
     let before = std::fs::read(&other).unwrap();
     run(&[&"add", &other, &data().join("v1.2/py-1.2.3-sparse.zt")]).bad(&["m.safetensors", "only .zt files"]);
     run(&[&"compact", &other]).bad(&["m.safetensors", "only .zt files"]);
     assert_eq!(std::fs::read(&other).unwrap(), before);
-    // Several files are called as the one would be, without an extension that is another container's.
+    // Several files have the name of the single one, without the extension of another container.
     run(&[&"convert", &input, &folder.join("m.v1"), &"--to=gguf", &"--shard-size=1"]).good();
     assert!(folder.join("m.v1").exists());
 }
 
-/// Runs both at the same time, and tells which ended well.
+/// Runs both at the same time, and returns which succeeded.
 fn at_once(commands: [&[&std::ffi::OsStr]; 2]) -> [Ran; 2] {
     let children = commands.map(|words| {
         let pipes = || std::process::Stdio::piped();
@@ -381,7 +382,7 @@ fn two_commands_at_once_into_one_place_never_make_a_mixture() {
         ("extract", "m", "m"),
     ] {
         for round in 0..ROUNDS {
-            // With --force every other round begins with an old model.
+            // With --force every second round starts with an old model.
             if round % 2 == 0 || !words.contains("--force") {
                 let _ = std::fs::remove_dir_all(&to);
                 std::fs::create_dir_all(&to).unwrap();
@@ -406,8 +407,8 @@ fn two_commands_at_once_into_one_place_never_make_a_mixture() {
             let is = [of_model(1), of_model(2)];
             assert!(is[0] != is[1], "{case}: a mixture");
             let (one, other) = (ran[0].status == 0, ran[1].status == 0);
-            assert!(one || other, "{case}: none went well");
-            // Who replaces nothing is not replaced.
+            assert!(one || other, "{case}: both failed");
+            // A command without --force is not replaced.
             if !words.contains("--force") {
                 assert_eq!([one, other], is, "{case}");
             }
@@ -417,7 +418,7 @@ fn two_commands_at_once_into_one_place_never_make_a_mixture() {
     }
 }
 
-/// The old index would rule the folder.
+/// Readers of the folder would use the old index.
 #[test]
 fn one_file_does_not_replace_a_model_of_several() {
     let folder = folder("one-for-several");

@@ -1,11 +1,11 @@
-//! `zt repair`: an unfinished append is cut off, and nothing else is touched.
+//! `zt repair` removes an unfinished append and changes nothing else.
 
 use crate::common;
 
 use common::{data, folder, listing, run};
 
 #[test]
-fn an_unfinished_append_is_cut_back_and_the_objects_are_there() {
+fn an_unfinished_append_is_removed_and_the_objects_are_intact() {
     let whole = data().join("v1.2/py-1.2.3-appended.zt");
     let bytes = std::fs::read(&whole).unwrap();
     let path = folder("repair-cut").join("torn.zt");
@@ -28,7 +28,7 @@ fn an_unfinished_append_is_cut_back_and_the_objects_are_there() {
 }
 
 #[test]
-fn what_cannot_be_repaired_stays_as_it_is() {
+fn files_that_cannot_be_repaired_do_not_change() {
     let path = folder("repair-not").join("cut.zt");
     let bytes = std::fs::read(data().join("v1.2/py-1.2.3-zstd.zt")).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
@@ -38,11 +38,11 @@ fn what_cannot_be_repaired_stays_as_it_is() {
 }
 
 #[test]
-fn where_the_end_is_in_doubt_it_is_said_and_can_be_chosen() {
+fn an_ambiguous_end_is_reported_and_can_be_chosen() {
     let path = folder("repair-doubt").join("doubt.zt");
     let outer = std::fs::read(data().join("v1.2/py-1.2.3-appended.zt")).unwrap();
     let inner = std::fs::read(data().join("v1.2/py-1.2.3-empty.zt")).unwrap();
-    // Two places: the file's own end, and that of a file in what was added.
+    // Two candidates: the file's own end, and the end of a file in the appended bytes.
     let torn = [&outer[..], &inner, &[7; 100]].concat();
     std::fs::write(&path, &torn).unwrap();
     let place = format!("at byte {} (4 objects)", outer.len());

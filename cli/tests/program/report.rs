@@ -1,4 +1,4 @@
-//! `zt report`: what the page has in it is what the files have. How it looks and acts is tested in a browser, tests/report.
+//! `zt report`: the page has the data of the files. tests/report tests its layout and behaviour in a browser.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use serde_json::{json, Value};
 use std::path::Path;
 use std::process::Stdio;
 
-/// The data of a page, as the browser takes it out.
+/// The data of a page, as the browser reads it.
 fn data_of(page: &str) -> Value {
     let (_, behind) = page.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
     let (json, _) = behind.split_once("</script>").unwrap();
@@ -49,7 +49,7 @@ fn every_component_of_every_file_is_a_row() {
                 );
                 let role = if components.len() == 1 { &Value::Null } else { &component["role"] };
                 assert_eq!(text(file, row, 1), role, "{}", path.display());
-                assert_eq!(row[11], Value::Null, "no values were asked for");
+                assert_eq!(row[11], Value::Null, "values were written without --values");
             }
         }
         assert!(rows.next().is_none(), "{}", path.display());
@@ -96,14 +96,14 @@ fn no_name_ends_the_data_or_begins_a_script() {
     run(&[&"attr", &"set", &path, &hostile, &hostile]).good();
     let page = run(&[&"report", &path, &"-o", &"-"]).good();
     assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (2, 2));
-    assert!(!page.contains("<!--"), "a comment in a script is begun");
+    assert!(!page.contains("<!--"), "the script starts a comment");
     let file = &data_of(&page)["files"][0];
     assert!(file["rows"].as_array().unwrap().iter().any(|row| row[0] == hostile), "{file}");
     assert_eq!(file["attributes"].as_array().unwrap().len(), 1, "{file}");
 }
 
 #[test]
-fn what_is_there_stays_unless_it_is_to_be_replaced() {
+fn files_are_only_replaced_with_force() {
     let (path, folder) = input("report-force");
     let page = folder.join("page.html");
     let out = run(&[&"report", &path, &"-o", &page]).good();
@@ -127,7 +127,7 @@ fn what_is_there_stays_unless_it_is_to_be_replaced() {
 }
 
 #[test]
-fn what_cannot_be_read_is_reported_and_the_rest_is_shown() {
+fn unreadable_tensors_are_reported_and_the_rest_is_shown() {
     let page = folder("report-broken").join("page.html");
     run(&[&"report", &data().join("invalid/zstd-corrupt-block.zt"), &"--stats", &"-o", &page])
         .bad(&["zstd-corrupt-block.zt", "\"data\""]);

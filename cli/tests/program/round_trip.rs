@@ -1,22 +1,22 @@
-//! Files of other containers become `.zt` files and these become the same files again, byte for byte.
+//! Files of other containers are converted to `.zt` and back, and are the same byte for byte.
 
 use crate::common;
 
 use common::{content, data, folder, run};
 use std::path::{Path, PathBuf};
 
-/// Files that do not come back as they were, and what is not kept of them.
+/// Files that differ after the conversions, and what is not kept.
 const OTHERWISE: [(&str, &str); 7] = [
     ("amber-pretty-json.safetensors", "white space in the header"),
     ("amber-empty-and-nul-name.safetensors", "white space in the header"),
     ("amber-metadata-empty.safetensors", "white space in the header"),
     ("amber-json-escapes.safetensors", "escapes that are not needed"),
     ("amber-zero-size-and-field-order.safetensors", "fields in another order than the writers'"),
-    ("amber-metadata-last.safetensors", "metadata behind the tensors"),
-    ("amber-bool-values-not-01.safetensors", "bools that are neither 0 nor 1, if a .zt file is between"),
+    ("amber-metadata-last.safetensors", "metadata after the tensors"),
+    ("amber-bool-values-not-01.safetensors", "bools that are neither 0 nor 1, if a .zt file is in between"),
 ];
 
-/// Files that cannot be in a `.zt` file, and what the message says.
+/// Files that cannot be in a `.zt` file, and the message.
 const REFUSED: [(&str, &str); 3] = [
     ("amber-name-not-utf8.gguf", "its name, which is not UTF-8"),
     ("amber-big-endian-py.gguf", "big-endian file"),
@@ -43,7 +43,7 @@ fn opens(path: &Path) -> bool {
 }
 
 #[test]
-fn every_valid_file_comes_back_as_it_was() {
+fn every_valid_file_is_the_same_after_a_conversion_and_back() {
     let folder = folder("round-trip");
     let (mut same, mut wrong) = (0, Vec::new());
     for extension in ["safetensors", "gguf"] {
@@ -66,12 +66,15 @@ fn every_valid_file_comes_back_as_it_was() {
             let is_same = |made: &PathBuf| std::fs::read(made).unwrap() == source;
             let came_back = is_refused.is_some() || is_same(&back);
             same += usize::from(came_back);
-            // What is listed as different has to be, so that the list stays true.
+            // Files in the list must differ, so that the list stays correct.
             if came_back != find(&OTHERWISE, &path).is_none() {
-                wrong.push(format!("{}: by way of a .zt file it is the same: {came_back}", name(&path)));
+                wrong.push(format!(
+                    "{}: converted through a .zt file, it is the same: {came_back}",
+                    name(&path)
+                ));
             }
             if !is_same(&direct) && find(&OTHERWISE, &path).is_none() {
-                wrong.push(format!("{} is another one", name(&path)));
+                wrong.push(format!("{} differs", name(&path)));
             }
         }
     }
@@ -82,7 +85,7 @@ fn every_valid_file_comes_back_as_it_was() {
 #[test]
 fn bools_of_any_byte_come_back_as_they_were() {
     let folder = folder("round-trip-bools");
-    // An array of arrays: f32 with a signalling NaN, bools of any byte.
+    // An array of arrays: f32 with a signalling NaN, bools with any byte.
     let mut nested = std::fs::read(data().join("foreign/invalid/amber-gguf-bool-2.gguf")).unwrap();
     nested.truncate(24 + 8 + 1);
     let numbers = |list: &[u32]| list.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<_>>();

@@ -1,5 +1,5 @@
-//! What a command does not compare, convert, cover or take along is said: in the last lines on standard
-//! error, and in JSON.
+//! Commands report what they do not compare, convert, cover or copy: in the last lines on standard error, and
+//! in JSON.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use common::{data, folder, names, names_in, run, zt};
 use serde_json::{json, Value};
 use std::path::{Path, PathBuf};
 
-/// A safetensors file of tensors: name, dtype, shape, bytes.
+/// A safetensors file with tensors: name, dtype, shape, bytes.
 fn safetensors(path: &Path, metadata: &Value, tensors: &[(&str, &str, usize, &[u8])]) -> PathBuf {
     let (mut header, mut bytes) = (json!({}), Vec::new());
     if !metadata.is_null() {
@@ -26,7 +26,7 @@ fn safetensors(path: &Path, metadata: &Value, tensors: &[(&str, &str, usize, &[u
     path.to_owned()
 }
 
-/// The notes of a document in JSON, each as what, count and names.
+/// The notes of a document in JSON: kind, count and names.
 fn notes(out: &str) -> Vec<(String, u64, Vec<String>)> {
     let document: Value = serde_json::from_str(out).unwrap_or_else(|e| panic!("{e}: {out}"));
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -113,17 +113,17 @@ fn f8_is_converted_to_every_container() {
             }
         }
     }
-    // Without --dtype npz is refused, and the advice helps.
+    // Without --dtype npz is rejected, and the advice in the message works.
     let to = folder.join("no.npz");
     run(&[&"convert", &from, &to]).bad(&["npz cannot represent the type \"f8_", "; --dtype f32 converts it"]);
 }
 
 #[test]
-fn what_dtype_leaves_as_it_is_is_noted() {
+fn tensors_that_dtype_does_not_convert_are_noted() {
     let (folder, gguf) = (folder("said-dtype"), data().join("foreign/valid/amber-big-endian-py.gguf"));
     let listed = common::listing(&gguf);
     let objects = listed["objects"].as_array().unwrap();
-    // Nobody knows in which order their bytes are.
+    // The byte order of their elements is unknown.
     let blocks: Vec<_> = objects.iter().filter(|o| o["components"][0]["type"].is_string()).collect();
     let ran = run(&[&"convert", &"--json", &"--dtype=f64", &gguf, &folder.join("out.gguf")]);
     assert_eq!(ran.status, 0, "{ran:?}");
@@ -138,13 +138,13 @@ fn what_dtype_leaves_as_it_is_is_noted() {
     assert!(left == wanted && !left.is_empty(), "{left:?} {wanted:?}");
     assert!(ran.err.lines().all(|line| line.starts_with("zt: not converted: ")), "{}", ran.err);
     assert!(ran.err.contains(" to f64"), "{}", ran.err);
-    // Sparse values and complex numbers stay, too; integers are not floats.
+    // Sparse values and complex numbers are not converted either. Integers are not floats.
     let from = data().join("v1.2/py-1.2.3-sparse.zt");
     let ran = run(&[&"convert", &"--json", &"--dtype=f16", &from, &folder.join("sparse.zt")]);
     assert!(ran.status == 0 && ran.err.contains("of sparse_csr to f16"), "{ran:?}");
 }
 
-/// The scales are in a tensor that no known scheme has.
+/// The scales are in a tensor that no known scheme uses.
 #[test]
 fn codes_are_not_converted_without_their_scales() {
     let folder = folder("said-scales");
@@ -214,7 +214,7 @@ fn numbers_that_become_infinite_are_counted() {
             common::schema::Schema::of("convert").holds(&ran.out);
             std::fs::remove_file(&to).unwrap();
         }
-        // Rounding is no loss, and neither is what was infinite before.
+        // Rounding is not a loss, nor are numbers that were already infinite.
         let ran = run(&[&"convert", &"--dtype=bf16", &"--include=w", &from, &folder.join("r.zt")]).good();
         assert!(ran.contains("1 object converted to bf16, largest error 576, relative 0.00205714"), "{ran}");
         std::fs::remove_file(folder.join("r.zt")).unwrap();
@@ -259,7 +259,7 @@ fn files_whose_attributes_differ_are_different() {
 }
 
 #[test]
-fn a_content_digest_says_that_it_does_not_cover_attributes() {
+fn id_notes_that_a_content_digest_does_not_cover_attributes() {
     let (folder, numbers) = (folder("said-id"), f32s(&[1.0]));
     let from = safetensors(&folder.join("a.safetensors"), &json!({ "k": "v" }), &[("w", "F32", 1, &numbers)]);
     let to = folder.join("a.zt");
@@ -377,7 +377,7 @@ fn extract_numbers_names_that_a_file_system_may_confuse() {
     assert_eq!(found, [0.0, 1.0, 2.0, 3.0, 4.0]);
 }
 
-/// Containers of others allow any byte that is not 0 for true.
+/// In other containers every byte except 0 may be true.
 #[test]
 fn bools_become_0_and_1_in_every_container() {
     let folder = folder("bools");

@@ -1,4 +1,5 @@
-//! What `--json` prints is as the schemas in docs/schema say, for files of every container; docs/zt.md lists what there is.
+//! The output of `--json` matches the schemas in docs/schema, for files of every container. docs/zt.md lists
+//! every command and output.
 
 use crate::common;
 
@@ -7,7 +8,7 @@ use common::{data, run, valid_files};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Files and models of the corpus that open.
+/// Files and models of the corpus that can be opened.
 fn files() -> Vec<PathBuf> {
     let mut files: Vec<_> = valid_files().into_iter().map(|(path, _)| path).collect();
     let foreign = std::fs::read_dir(data().join("foreign/valid")).unwrap();
@@ -16,7 +17,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Runs a command whose file may be one that it cannot read, and gives what it printed.
+/// Runs a command, possibly on a file that it cannot read, and returns its output.
 fn printed(arguments: &[&dyn AsRef<std::ffi::OsStr>]) -> String {
     let ran = run(arguments);
     assert!((0..=2).contains(&ran.status), "{ran:?}");
@@ -31,7 +32,7 @@ fn commands() -> Vec<String> {
 }
 
 #[test]
-fn lists_are_as_their_schema_says() {
+fn lists_match_their_schema() {
     let schema = Schema::of("ls");
     let opened: usize = files().iter().map(|file| schema.holds(&printed(&[&"ls", &"--json", file]))).sum();
     assert!(opened > 200, "{opened}");
@@ -42,7 +43,7 @@ fn lists_are_as_their_schema_says() {
 }
 
 #[test]
-fn verifications_are_as_their_schema_says() {
+fn verifications_match_their_schema() {
     let schema = Schema::of("verify");
     let mut bad: Vec<_> =
         std::fs::read_dir(data().join("invalid")).unwrap().map(|e| e.unwrap().path()).collect();
@@ -55,7 +56,7 @@ fn verifications_are_as_their_schema_says() {
 }
 
 #[test]
-fn identities_are_as_their_schema_says() {
+fn identities_match_their_schema() {
     let schema = Schema::of("id");
     let mut files = files();
     files.push("nowhere.zt".into());
@@ -66,7 +67,7 @@ fn identities_are_as_their_schema_says() {
 }
 
 #[test]
-fn statistics_are_as_their_schema_says() {
+fn statistics_match_their_schema() {
     let schema = Schema::of("stats");
     let made: usize = files()
         .iter()
@@ -76,16 +77,16 @@ fn statistics_are_as_their_schema_says() {
 }
 
 #[test]
-fn first_numbers_are_as_their_schema_says() {
+fn first_numbers_match_their_schema() {
     let schema = Schema::of("head");
     let made: usize =
         files().iter().map(|file| schema.holds(&printed(&[&"head", &"--json", &"-n3", file]))).sum();
     assert!(made > 200, "{made}");
 }
 
-/// Each file beside the one before it, which are often of the same names.
+/// Compares each file with the one before it; these often have the same names.
 #[test]
-fn differences_are_as_their_schema_says() {
+fn differences_match_their_schema() {
     let schema = Schema::of("diff");
     let files = files();
     let mut made = 0;
@@ -97,7 +98,7 @@ fn differences_are_as_their_schema_says() {
 
 /// A difference of each kind.
 #[test]
-fn differing_values_are_as_their_schema_says() {
+fn differing_values_match_their_schema() {
     let schema = Schema::of("diff");
     let (path, folder) = common::input("schema-diff");
     let mut bytes = std::fs::read(&path).unwrap();
@@ -110,9 +111,9 @@ fn differing_values_are_as_their_schema_says() {
     assert_eq!(schema.holds(&out), 1);
 }
 
-/// The check is worth something: it refuses what is missing, of another type, too small, or not documented.
+/// The validation detects missing values, wrong types, values that are too small, and undocumented keys.
 #[test]
-fn what_a_schema_does_not_allow_is_refused() {
+fn values_that_a_schema_does_not_allow_are_rejected() {
     let (path, _) = common::input("schema-refused");
     let schema = Schema::of("ls");
     let good = common::listing(&path);

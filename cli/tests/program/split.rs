@@ -1,15 +1,15 @@
-//! `zt split`: a file and its shards have what the input has, and `zt merge` makes one file of them again.
+//! `zt split`: a root and its shards have the contents of the input, and `zt merge` joins them into one file.
 
 use crate::common;
 
 use common::{data, folder, listing, names_in, run};
 use std::path::Path;
 
-/// Both have the same values.
+/// Checks that both have the same values.
 fn assert_same(a: &Path, b: &Path) {
     let ran = run(&[&"diff", &a, &b]);
     assert!(ran.status == 0 && ran.out.ends_with("the same\n"), "{ran:?}");
-    // Only what lies beside the model in its folder is worth a word.
+    // Only other files in the model's folder are reported.
     assert!(ran.err.lines().all(|line| line.starts_with("zt: passed over: ")), "{ran:?}");
 }
 
@@ -24,7 +24,7 @@ fn a_model_is_split_and_merged() {
     assert!(names.iter().all(|name| name == "m.zt" || name.starts_with("m-0000")), "{names:?}");
     assert_same(&input, &output);
     run(&[&"verify", &output]).sound();
-    assert_same(&input, &folder); // a folder with such a file and its shards is that model
+    assert_same(&input, &folder); // a folder with such a file and its shards opens as that model
     let components = listing(&output)["objects"][0]["components"].clone();
     assert_eq!(components[0]["part"], 1);
     let merged = folder.join("merged.zt");
@@ -35,7 +35,11 @@ fn a_model_is_split_and_merged() {
     run(&[&"attr", &"set", &output, &"author", &"Jane"]).good();
     let size = std::fs::metadata(&output).unwrap().len();
     run(&[&"compact", &output]).bad(&["m.zt", "shards", "zt merge"]);
-    assert_eq!(std::fs::metadata(&output).unwrap().len(), size, "its shards are not put into it");
+    assert_eq!(
+        std::fs::metadata(&output).unwrap().len(),
+        size,
+        "the output contains the bytes of the shards"
+    );
     run(&[&"compact", &merged]).good();
     std::fs::remove_file(folder.join(&names[0])).unwrap();
     run(&[&"ls", &output]).good();
@@ -44,7 +48,7 @@ fn a_model_is_split_and_merged() {
 }
 
 #[test]
-fn nothing_is_replaced_or_left_behind_unless_that_is_wanted() {
+fn no_file_is_replaced_or_left_without_an_option() {
     let folder = folder("split-not");
     let (input, output) = (data().join("v1.2/py-1.2.3-1000.zt"), folder.join("m.zt"));
     std::fs::write(folder.join("m-00001-of-00001.zt"), "mine").unwrap();
@@ -54,7 +58,7 @@ fn nothing_is_replaced_or_left_behind_unless_that_is_wanted() {
         common::Ran::of(split.output().unwrap()).bad(&["m-00001-of-00001.zt", "choose a new folder"]);
         assert_eq!(names_in(&folder), ["m-00001-of-00001.zt"]);
     }
-    // If there is an old root it is replaced. What it did not name stays, and takes no part in the new model.
+    // An old root is replaced. Files that it did not name stay, and are not part of the new model.
     run(&[&"convert", &data().join("v1.2/py-1.2.3-sparse.zt"), &output]).good();
     run(&[&"split", &input, &output, &"--size", &"1G"]).bad(&["m.zt", "--force"]);
     run(&[&"split", &input, &output, &"--size", &"1G", &"--force"]).good();

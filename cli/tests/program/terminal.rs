@@ -1,4 +1,4 @@
-//! What stands in a stranger's file does not control the terminal: names, types, attributes and paths come out escaped.
+//! Contents of an untrusted file do not control the terminal: names, types, attributes and paths are escaped.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use common::commands::{Effect, Scene, ROWS};
 use common::{run, zt, Ran};
 use std::process::Command;
 
-/// What moves the cursor, rings, or turns the direction of writing.
+/// Characters that move the cursor, ring, or change the direction of writing.
 const HARMFUL: &str = "\u{1b}[2J\u{7}\u{8}\r\u{7f}\u{9b}31m\u{61c}\u{202e}\u{2066}\u{2028}";
 
 fn is_harmful(c: char) -> bool {
@@ -21,7 +21,7 @@ fn is_harmless(what: &str, ran: &Ran) {
     }
 }
 
-/// The rows, but for those whose output is a file.
+/// The rows, except those that write a file to standard output.
 fn rows() -> impl Iterator<Item = common::commands::Row> {
     ROWS.into_iter().filter(|(words, _)| !words.starts_with("cat") && !words.contains(" - "))
 }
@@ -29,7 +29,7 @@ fn rows() -> impl Iterator<Item = common::commands::Row> {
 #[test]
 fn names_and_attributes_come_out_escaped() {
     let scene = Scene::new("terminal-names");
-    // The file in the place of each: of another container as well.
+    // The file replaces each input, also those of another container.
     let named = scene.path("{zt}");
     run(&[&"mv", &named, &"f16", &HARMFUL]).good();
     run(&[&"attr", &"set", &named, &HARMFUL, &HARMFUL]).good();
@@ -74,7 +74,7 @@ fn names_and_attributes_come_out_escaped() {
     }
 }
 
-/// Texts of a manifest that are no names: as long as what they replace, so that the file stays whole.
+/// Texts of a manifest other than names. They have the length of the old ones, so that the file stays valid.
 #[test]
 fn types_roles_and_encodings_come_out_escaped() {
     let scene = Scene::new("terminal-types");
@@ -90,7 +90,7 @@ fn types_roles_and_encodings_come_out_escaped() {
         (&plain, "1.2.0", "\u{1b}[31m"),
         (&compressed, "zstd", "\u{1b}[2J"),
     ] {
-        let text = |of: &str| [&[0x60 + of.len() as u8], of.as_bytes()].concat(); // as CBOR has it
+        let text = |of: &str| [&[0x60 + of.len() as u8], of.as_bytes()].concat(); // CBOR
         let places: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&text(old))).collect();
         assert!(!places.is_empty(), "{old}");
         for at in places {
@@ -108,7 +108,7 @@ fn types_roles_and_encodings_come_out_escaped() {
     assert!(changed > 10, "{changed}");
 }
 
-/// What a command writes to a terminal, by `script`, which makes one.
+/// The output of a command on a terminal, which `script` provides.
 #[cfg(target_os = "linux")]
 fn on_terminal(words: &str) -> Option<String> {
     let command = format!("{} {words}", env!("CARGO_BIN_EXE_zt"));
@@ -121,14 +121,14 @@ fn on_terminal(words: &str) -> Option<String> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_comes_out_as_it_is_does_not_on_a_terminal() {
+fn raw_output_is_escaped_on_a_terminal() {
     let scene = Scene::new("terminal-raw");
     let path = scene.path("{zt}");
     let text = "{% for m in messages %}\n\t\u{1b}[2J\u{9b}m";
     run(&[&"attr", &"set", &path, &"template", &text]).good();
     assert_eq!(run(&[&"attr", &"get", &path, &"template"]).good(), format!("{text}\n"));
     let Some(shown) = on_terminal(&format!("attr get {} template", path.display())) else {
-        return println!("terminal: skipped: there is no script");
+        return println!("terminal: skipped: script not found");
     };
     assert_eq!(shown, "{% for m in messages %}\n\t\\u{1b}[2J\\u{9b}m\n");
     for words in [format!("cat {} u8", path.display()), format!("convert {} - --to zt", path.display())] {

@@ -1,4 +1,4 @@
-//! What each command does where something goes wrong: bad input, a full disk, a pipe that closes, a signal.
+//! Each command with errors: bad input, a full disk, a closed pipe, a signal.
 #![cfg(unix)]
 
 use crate::common;
@@ -33,7 +33,7 @@ fn every_command_has_a_row() {
 }
 
 #[test]
-fn rows_do_what_they_say() {
+fn rows_have_the_declared_effect() {
     for row in rows() {
         let scene = Scene::new("trouble-none");
         let before = scene.state();
@@ -48,7 +48,7 @@ fn rows_do_what_they_say() {
 }
 
 #[test]
-fn bad_input_is_named_in_a_line_and_nothing_else_happens() {
+fn bad_input_is_an_error_of_one_line_without_other_effects() {
     for row in rows() {
         for damage in ["missing", "empty", "other", "half", "folder"] {
             let scene = Scene::new("trouble-input");
@@ -89,9 +89,9 @@ fn bad_input_is_named_in_a_line_and_nothing_else_happens() {
     }
 }
 
-/// The limit on the size of files is met as a full disk is, in the middle of writing.
+/// A limit on the size of files simulates a full disk, in the middle of writing.
 #[test]
-fn a_full_disk_leaves_everything_as_it_was() {
+fn a_full_disk_changes_no_file() {
     for row in rows().filter(|(_, effect)| *effect != Effect::Prints) {
         for blocks in ["0", "1"] {
             let scene = Scene::new("trouble-full");
@@ -101,7 +101,7 @@ fn a_full_disk_leaves_everything_as_it_was() {
             limited.args(["-c", &format!("ulimit -f {blocks}; exec \"$0\" \"$@\"")]);
             limited.arg(given.get_program()).args(given.get_args());
             let ran = Ran::of(limited.output().unwrap());
-            // What is small enough fits, and cutting a file needs no disk.
+            // Small outputs fit, and truncating a file does not need disk space.
             let may_fit = blocks == "1" || row == REPAIR;
             match ran.status {
                 0 if may_fit => assert_ne!(scene.state(), before, "{row:?} {blocks}"),
@@ -139,7 +139,7 @@ fn a_closed_pipe_ends_a_command_quietly_and_its_work_is_done() {
         drop(reader);
         let ended = scene.command(&row).stdout(OwnedFd::from(writer)).output().unwrap();
         let message = String::from_utf8_lossy(&ended.stderr);
-        // A file that is cut short is a failure, and nothing else is.
+        // A truncated output file is the only failure.
         let is_file = row.0.starts_with("convert") && row.1 == Effect::Prints;
         let failures = message.lines().filter(|line| !line.contains(": not covered: ")).count();
         assert_eq!(failures, usize::from(is_file), "{row:?}: {message}");
@@ -148,7 +148,7 @@ fn a_closed_pipe_ends_a_command_quietly_and_its_work_is_done() {
     }
 }
 
-/// Sends the signal that Ctrl-C sends; the exit status, 130 where that ended it at once, and standard error.
+/// Sends the signal of Ctrl-C. Returns the exit status (130 if the signal ended it) and standard error.
 fn interrupt(child: Child) -> (i32, String) {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let ended = child.wait_with_output().unwrap();
@@ -160,9 +160,9 @@ fn spawn(scene: &Scene, row: &Row) -> Child {
 }
 
 #[test]
-fn an_interrupt_in_the_middle_leaves_everything_as_it_was() {
+fn an_interrupt_in_the_middle_changes_no_file() {
     let scene = Scene::new("trouble-interrupt");
-    // The first is written, or has its place, long before the second one is.
+    // The first file is written, or has its name, long before the second one.
     let (first, second) = (("model.a.weight", "F32", 1 << 20), ("model.b.weight", "F32", 1 << 30));
     scene.write_safetensors(&[first, second, ("model.b.bias", "F32", 8)]);
     let small = std::fs::read(scene.path("{zt}")).unwrap();
@@ -192,14 +192,15 @@ fn an_interrupt_in_the_middle_leaves_everything_as_it_was() {
     }
 }
 
-/// The names in the folder, and in the one that `zt extract` makes.
+/// The names in the folder, and in the folder that `zt extract` makes.
 fn all_names(scene: &Scene) -> Vec<String> {
     let new = scene.path("{new}/arrays");
     let inside = if new.is_dir() { names_in(&new) } else { Vec::new() };
     [names_in(&scene.0), inside].concat()
 }
 
-/// A large `.zt` file that takes no disk: what {in} holds, and the objects that rows speak of.
+/// A large sparse `.zt` file, which does not use disk space: the contents of {in}, and the objects that rows
+/// name.
 fn write_sparse_zt(scene: &Scene) {
     struct Sparse(std::fs::File);
     impl ByteSink for Sparse {
@@ -224,8 +225,8 @@ fn write_sparse_zt(scene: &Scene) {
     writer.finish().unwrap();
 }
 
-/// Changes of a manifest take so little time that a signal comes before, between or after: the file is the old or the new one,
-/// and none that has to be repaired.
+/// Changing a manifest is so fast that the signal comes before, during or after it. The file is the old or
+/// the new one, and never needs a repair.
 #[test]
 fn an_interrupt_of_a_change_leaves_the_old_file_or_the_new_one() {
     let scene = Scene::new("trouble-change");

@@ -1,4 +1,4 @@
-//! `zt verify`: a line for each file, a summary, an exit status that tells the truth.
+//! `zt verify`: a line for each file, a summary, and a correct exit status.
 
 use crate::common;
 
@@ -51,7 +51,7 @@ fn one_bad_file_fails_the_run_and_is_named() {
 }
 
 #[test]
-fn what_only_the_contents_show_is_found() {
+fn errors_in_contents_are_found() {
     for file in ["bool-2.zt", "csr-column-equal.zt", "zstd-corrupt-block.zt", "coo-out-of-range-row.zt"] {
         run(&[&"verify", &data().join("invalid").join(file)]).without_notes().bad(&[file]);
     }
@@ -83,12 +83,12 @@ fn all_that_is_broken_is_listed_as_lines_and_as_json() {
     assert_eq!((ran.status, failures.len(), ran.err.as_str()), (1, 2, ""));
     assert!(failures.iter().all(|f| f["rule"] == "digest-mismatch" && f["role"] == "data"), "{found}");
     assert!(found[1]["ok"] == true && found[1]["failures"].as_array().unwrap().is_empty(), "{found}");
-    // No data is read: nothing of that is seen.
+    // No data is read, so damage is not detected.
     run(&[&"verify", &"--quick", &path]).sound();
 }
 
 #[test]
-fn strict_refuses_what_a_lenient_reader_passes_over() {
+fn strict_rejects_what_a_lenient_reader_accepts() {
     for file in ["unknown-type.zt", "padding-nonzero.zt", "unknown-format.zt"] {
         let path = data().join("valid-odd").join(file);
         run(&[&"verify", &path]).sound();
@@ -160,7 +160,7 @@ fn each_object_of_damaged_shared_bytes_is_named_in_its_own_failure() {
         let (name, message) = (failure["object"].as_str().unwrap(), failure["message"].as_str().unwrap());
         assert_eq!(message.matches("object \"").count(), 1, "{message}");
         assert!(message.contains(&format!(": object {name:?}: component")), "{message}");
-        // A command that reads one of them names that one.
+        // A command that reads one of them names that object.
         let to = folder.join("to.zt");
         let converted = run(&[&"convert", &"--include", &name, &path, &to]);
         assert!(converted.err.contains(&format!("object {name:?}")), "{converted:?}");

@@ -1,8 +1,9 @@
-"""The library as `make -C packaging dist` and `make -C packaging dist-elsewhere` pack it: no Rust is needed.
+"""The library from the packages of `make -C packaging dist` and `make -C packaging dist-elsewhere`, without
+Rust.
 
     ZTENSOR_DIST=DIR-OR-URL conan create packaging/conan/tarball --test-folder=../test_package
 
-ZTENSOR_DIST has the tarball and its .sha256, as they are in target/dist or in a release."""
+ZTENSOR_DIST contains the tarball and its .sha256, like target/dist or a release."""
 
 import os
 
@@ -36,14 +37,14 @@ class ZTensor(ConanFile):
 
     def validate(self):
         if not self._file():
-            raise ConanInvalidConfiguration(f"no tarball is made for {self.settings.os} on {self.settings.arch}")
+            raise ConanInvalidConfiguration(f"there is no tarball for {self.settings.os} on {self.settings.arch}")
         if self.settings.os == "Windows" and not self.options.shared:
-            raise ConanInvalidConfiguration("the zip for Windows has the DLL alone: shared=True")
+            raise ConanInvalidConfiguration("the zip for Windows only has the DLL; set shared=True")
 
     def build(self):
         file, place = self._file(), os.environ.get("ZTENSOR_DIST")
         if not place:
-            raise ConanException(f"ZTENSOR_DIST has to say where {file} is: a folder or a URL")
+            raise ConanException(f"set ZTENSOR_DIST to the folder or URL of {file}")
         for name in (file, f"{file}.sha256"):
             if "://" in place:
                 download(self, f"{place.rstrip('/')}/{name}", name)

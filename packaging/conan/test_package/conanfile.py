@@ -1,4 +1,4 @@
-"""What conan create runs with the package: a stranger's first program, by CMake."""
+"""The test package of conan create: a user's first program, built with CMake."""
 
 import os
 

@@ -1,7 +1,7 @@
-# An overlay port: ZTENSOR_DIST=FOLDER vcpkg install ztensor --overlay-ports=packaging/vcpkg-tarball. Takes the tarball that
-# `make -C packaging dist` or `make -C packaging dist-elsewhere` has made, or that a release has, and its .sha256: no Rust is needed.
-# A triplet for musl says so: set(VCPKG_CMAKE_CONFIGURE_OPTIONS -DZTENSOR_LIBC=musl). On Windows vcpkg keeps the variable
-# from here unless VCPKG_KEEP_ENV_VARS names it.
+# An overlay port: ZTENSOR_DIST=FOLDER vcpkg install ztensor --overlay-ports=packaging/vcpkg-tarball. Uses the
+# tarball and its .sha256 from `make -C packaging dist` or `make -C packaging dist-elsewhere`, or from a
+# release, without Rust. A triplet for musl sets VCPKG_CMAKE_CONFIGURE_OPTIONS to -DZTENSOR_LIBC=musl. On
+# Windows, VCPKG_KEEP_ENV_VARS must name the variable, or vcpkg removes it.
 if(VCPKG_TARGET_ARCHITECTURE STREQUAL "arm64")
     set(architecture aarch64)
 else()
@@ -16,7 +16,7 @@ else()
 endif()
 set(archive "$ENV{ZTENSOR_DIST}/${file}")
 if(NOT EXISTS "${archive}" OR NOT EXISTS "${archive}.sha256")
-    message(FATAL_ERROR "ZTENSOR_DIST has to be the folder with ${file} and ${file}.sha256; it is '$ENV{ZTENSOR_DIST}'")
+    message(FATAL_ERROR "set ZTENSOR_DIST to the folder with ${file} and ${file}.sha256, not '$ENV{ZTENSOR_DIST}'")
 endif()
 file(STRINGS "${archive}.sha256" expected LIMIT_COUNT 1)
 string(REGEX REPLACE " .*" "" expected "${expected}")
@@ -26,7 +26,7 @@ if(NOT sum STREQUAL expected)
 endif()
 vcpkg_extract_source_archive(unpacked ARCHIVE "${archive}")
 
-set(VCPKG_BUILD_TYPE release) # it is the same for a program with debugging
+set(VCPKG_BUILD_TYPE release) # the same library is for release and debug
 set(VCPKG_POLICY_MISMATCHED_NUMBER_OF_BINARIES enabled)
 file(COPY "${unpacked}/include" DESTINATION "${CURRENT_PACKAGES_DIR}")
 if(VCPKG_TARGET_IS_WINDOWS)

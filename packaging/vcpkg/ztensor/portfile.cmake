@@ -1,5 +1,5 @@
-# An overlay port: vcpkg install ztensor --overlay-ports=packaging/vcpkg. Takes the source tree that it lies in; cargo has
-# to be on the PATH, and fetches the crates.
+# An overlay port: vcpkg install ztensor --overlay-ports=packaging/vcpkg. Uses the source tree around it.
+# cargo must be on the PATH, and downloads the crates.
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 
 string(COMPARE EQUAL "${VCPKG_LIBRARY_LINKAGE}" "dynamic" shared)

@@ -1,4 +1,5 @@
-//! What the tests share: libztensor's functions, files to serve, a server of ranges, and a proxy that spoils answers.
+//! Common code of the tests: libztensor's functions, files to serve, a server for ranges, and a proxy that
+//! corrupts answers.
 #![allow(dead_code, missing_docs, unused_imports)]
 
 pub mod proxy;

@@ -18,7 +18,7 @@ pub enum Fault {
     Cut(usize),
     /// There is no answer, and the connection stays open.
     Hang,
-    /// The answer comes late.
+    /// The answer is late.
     Wait(Duration),
     /// This many bytes are missing, and Content-Length agrees.
     Short(usize),
@@ -26,7 +26,7 @@ pub enum Fault {
     Long(usize),
     /// Range is removed, so that all bytes come.
     Whole,
-    /// Other bytes than requested come, and Content-Range says so.
+    /// The answer has other bytes than requested, and Content-Range says so.
     Shifted,
     /// A header of the answer is replaced; "" removes it.
     Header(&'static str, &'static str),

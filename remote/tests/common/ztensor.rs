@@ -1,4 +1,4 @@
-//! As much of libztensor's C interface as the tests need: with handles that are open, and memory that is theirs.
+//! The part of libztensor's C interface that the tests need, with owned handles and memory.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 use std::ffi::{c_char, c_void, CStr, CString};
@@ -78,7 +78,7 @@ unsafe extern "C" {
     fn zt_last_error() -> *const c_char;
 }
 
-/// What zt_last_error says.
+/// The text of zt_last_error.
 pub fn last_error() -> String {
     unsafe { CStr::from_ptr(zt_last_error()) }.to_str().unwrap().to_owned()
 }

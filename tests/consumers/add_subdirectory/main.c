@@ -1,4 +1,4 @@
-/* Looks at a sparse matrix in a file that was written in three steps. */
+/* Reads a sparse matrix from a file that was written in three steps. */
 #include <stdio.h>
 #include <string.h>
 #include <ztensor_advanced.h>
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
         return failed("d is not 3 x 3 with 3 entries");
     memcpy(&first, m.values.data, sizeof first);
     if (first < 0.931434f || first > 0.931435f)
-        return failed("its first value is another one");
+        return failed("its first value is wrong");
 
     zt_close(file);
     return 0;

@@ -1,4 +1,4 @@
-/* Walks over the tensors of a file of the first version. */
+/* Iterates over the tensors of a file of version 0.1. */
 #include <stdio.h>
 #include <string.h>
 #include <ztensor.h>

@@ -1,4 +1,4 @@
-/* Verifies a file whose components carry digests of both kinds. */
+/* Verifies a file with digests of both kinds. */
 #include <stdio.h>
 #include <string.h>
 #include <ztensor.h>

@@ -1,4 +1,4 @@
-// The installed C++ header, and the one for DLPack.
+// Uses the installed C++ header, and the header for DLPack.
 #include <ztensor.hpp>
 #include <ztensor_dlpack.h>
 

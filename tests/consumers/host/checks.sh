@@ -1,5 +1,5 @@
-# Part of ../run.sh: what the installed libraries export, how they are hardened, and whether a host with its own zstd
-# and another Rust library can link them.
+# Part of ../run.sh. Checks the exports and the hardening of the installed libraries, and that a host with its
+# own zstd and another Rust library can link them.
 
 host=$out/host
 rm -rf "$host"
@@ -7,32 +7,32 @@ mkdir -p "$host"
 archive=$prefix/lib/libztensor.a
 shared=$prefix/lib/libztensor.so
 
-foreign() { # LINES OF NM: those that define something not ours; the names of symbol versions are absolute
+foreign() { # LINES OF NM: prints the lines that define foreign symbols; names of symbol versions are absolute
     awk '$2 == "A" { next } NF == 3 && $3 !~ /^zt_/ { print $3; bad = 1 } $3 ~ /^zt_/ { ours = 1 } END { exit bad || !ours }'
 }
 
 only_zt_shared() { nm -D --defined-only "$shared" | foreign; }
 only_zt_static() { nm -g --defined-only "$archive" | foreign; }
 
-same_functions() { # as the header declares, in both libraries
+same_functions() { # both libraries export the functions that the header declares
     sed -n 's/^[A-Za-z].*[ *]\(zt_[a-z0-9_]*\)(.*/\1/p' "$prefix"/include/ztensor*.h | grep -v '^typedef' | sort -u >"$host/header"
     nm -D --defined-only "$shared" | awk 'NF == 3 && $2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$host/shared"
     nm -g --defined-only "$archive" | awk 'NF == 3 { print $3 }' | sort -u >"$host/static"
     diff "$host/header" "$host/shared" && diff "$host/header" "$host/static"
 }
 
-versioned() { # a program that needs a newer library is refused when it is loaded
+versioned() { # a program that needs a newer library fails to load
     nm -D --defined-only "$shared" | awk '$2 == "A" { next } $3 !~ /^zt_.*@@ZTENSOR_[0-9.]+$/ { print $3; bad = 1 } END { exit bad }'
 }
 
-hardened() { # SONAME; all relocations before main and then read-only; no executable stack
+hardened() { # SONAME; relocations are done before main and then read-only; the stack is not executable
     readelf -dW "$shared" >"$host/dynamic" && readelf -lW "$shared" >"$host/segments" || return 1
     grep -q 'SONAME.*\[libztensor.so.1\]' "$host/dynamic" && grep -q 'FLAGS.*NOW' "$host/dynamic" &&
         grep -q GNU_RELRO "$host/segments" && grep GNU_STACK "$host/segments" | grep -q 'RW ' &&
         ! grep -qE 'TEXTREL|RPATH|RUNPATH' "$host/dynamic"
 }
 
-native_libs() { # what ztensor.pc names is enough, besides libc and libgcc; a compiler adds nothing else here
+native_libs() { # the libraries in ztensor.pc, libc and libgcc are sufficient, and the compiler adds no others
     libs=$(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --static --libs-only-l ztensor | sed 's/-lztensor//')
     cc -I"$prefix/include" -o "$host/native" "$here/host/main.c" "$host/lookalike.o" -nodefaultlibs \
         "$archive" $libs -lc -lgcc -lgcc_s && "$host/native" "$data/v1.2/py-1.2.3-zstd.zt" 1
@@ -46,7 +46,7 @@ parts() {
         sh "$repo/cmake/localize_archive.sh" "$host/raw.a" "$host/librelinked.a"
 }
 
-link_and_run() { # LEAST_ZSTD_VERSION FLAGS LIBRARIES...: two Rust libraries and a zstd in one program
+link_and_run() { # LEAST_ZSTD_VERSION FLAGS LIBRARIES...: links two Rust libraries and a zstd into one program
     least=$1
     flags=$2
     shift 2
@@ -55,7 +55,7 @@ link_and_run() { # LEAST_ZSTD_VERSION FLAGS LIBRARIES...: two Rust libraries and
         "$host/program" "$data/v1.2/py-1.2.3-zstd.zt" "$least"
 }
 
-clashes() { # the control: as cargo made it, the archive clashes with another Rust library, or it is not what was relinked
+clashes() { # the control: before relinking, cargo's archive clashes with another Rust library
     raw=$CARGO_TARGET_DIR/release/libztensor.a
     [ -f "$raw" ] || { echo "no $raw"; return 1; }
     ! cc -DWITH_RUST -I"$prefix/include" -o "$host/clash" "$here/host/main.c" "$raw" "$host/raw.a" "$host/libother.a" \
@@ -63,7 +63,7 @@ clashes() { # the control: as cargo made it, the archive clashes with another Ru
     grep 'multiple definition' "$host/clash.log" | head -n 3
 }
 
-interposed() { # the host's zstd names are visible to the shared library, and it does not take them
+interposed() { # the shared library does not use the host's functions with zstd's names
     cc -rdynamic -I"$prefix/include" -o "$host/interposed" "$here/host/main.c" "$host/lookalike.o" "$shared" &&
         LD_LIBRARY_PATH=$prefix/lib "$host/interposed" "$data/v1.2/py-1.2.3-zstd.zt" 1
 }
@@ -77,7 +77,7 @@ check "host parts" parts
 if [ $pkg_config = yes ]; then
     check "native libraries" native_libs
 else
-    skip "native libraries" "there is no pkg-config"
+    skip "native libraries" "pkg-config not found"
 fi
 check "host zstd, shared" interposed
 check "host, not relinked, clashes" clashes

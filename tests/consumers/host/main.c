@@ -1,6 +1,6 @@
 /*
- * A host that has its own zstd and another Rust library. It decodes zstd through libztensor, unwinds in
- * both Rust libraries, and finds its own zstd where it left it.
+ * A host with its own zstd and another Rust library. It decodes zstd through libztensor, unwinds in both Rust
+ * libraries, and checks that its own zstd is still used.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +23,9 @@ int main(int argc, char **argv)
     }
     zt_close(file);
 
-    least = (unsigned)atoi(argv[2]); /* 1 is the imitation's version, and no real one's */
+    least = (unsigned)atoi(argv[2]); /* the imitation has version 1, which no real zstd has */
     if (version < least || (least == 1 && version != 1)) {
-        fprintf(stderr, "the host's zstd has become version %u\n", version);
+        fprintf(stderr, "the host's zstd was replaced by version %u\n", version);
         return 1;
     }
 #ifdef WITH_RUST

@@ -1,12 +1,12 @@
-//! A Rust static library that unwinds inside. Built twice: as it is, the other library of the host; and
-//! relinked as libztensor.a is, with --cfg relinked, since nothing in libztensor can be made to panic.
+//! A Rust static library that unwinds inside. It is built twice: unchanged, as the host's other library; and
+//! relinked like libztensor.a, with --cfg relinked, because no call makes libztensor panic.
 
 use std::panic;
 
 fn unwinds() -> i32 {
     panic::set_hook(Box::new(|_| {}));
     let text = std::env::args().next().unwrap_or_default();
-    match panic::catch_unwind(|| text.parse::<u32>().expect("a path is no number")) {
+    match panic::catch_unwind(|| text.parse::<u32>().expect("a path is not a number")) {
         Ok(_) => 0,
         Err(payload) => match payload.downcast::<String>() {
             Ok(message) if message.contains("no number") => 42,

@@ -1,4 +1,4 @@
-/* The host's own functions of zstd's names: the library must not call one of them. */
+/* The host's functions with zstd's names. The library must not call them. */
 #include <stdlib.h>
 
 unsigned ZSTD_versionNumber(void) { return 1; }

@@ -53,13 +53,13 @@ int main(int argc, char **argv)
     if (write_file(argv[2], object, numbers, sizeof numbers) != 0)
         return 1;
     if (zt_open(argv[2], NULL, &written) != ZT_OK || zt_verify(written, NULL, NULL) != ZT_OK)
-        return failed("the written file");
+        return failed("cannot open the written file");
 
     component = zt_component_find(zt_object_find(written, "numbers"), "data");
     if (zt_component_get_info(component, &info) != ZT_OK || info.stored_size >= sizeof numbers)
         return failed("not compressed");
     if (zt_component_read(component, back, sizeof back) != ZT_OK || memcmp(numbers, back, sizeof back) != 0)
-        return failed("other numbers came back");
+        return failed("the numbers differ");
     component = zt_component_find(zt_object_find(written, "copied"), "data");
     if (zt_component_read(component, copy, sizeof copy) != ZT_OK || memcmp(original, copy, sizeof copy) != 0)
         return failed("the copy differs");

@@ -1,4 +1,4 @@
-/* A stranger's first program: opens a model, and reads its tensors. */
+/* A user's first program: opens a model and reads its tensors. */
 #include <stdio.h>
 #include <ztensor.h>
 

@@ -1,6 +1,6 @@
-//! Files of other containers: `tests/data/foreign` has them, and what is in them or wrong with them.
+//! Files of other containers. `tests/data/foreign` has the files, and their contents or errors.
 //!
-//! A new container adds files there, and its name to [`CONTAINERS`].
+//! For a new container, add files there, and its name to [`CONTAINERS`].
 
 use crate::common;
 use crate::dump;
@@ -16,7 +16,7 @@ use ztensor::error::{Cause, Result};
 use ztensor::model::manifest::Container;
 use ztensor::reader::{File, Mode, OpenOptions, VerifyOptions, VerifyReport};
 
-/// Those whose files are looked at, as `manifest.json` names them, and by what their names end.
+/// Containers with files in the corpus: their names in `manifest.json`, and the ends of their file names.
 const CONTAINERS: [(&str, &str); 9] = [
     ("safetensors", ".safetensors"),
     ("gguf", ".gguf"),
@@ -44,7 +44,7 @@ fn list(name: &str) -> Vec<Value> {
     entries.collect()
 }
 
-/// In every way in which bytes are reached.
+/// Opens the file in every mode.
 fn open_each(path: &PathBuf) -> [Result<File>; 3] {
     let options = |mode| OpenOptions { mode, ..OpenOptions::default() };
     let read = std::fs::read(path).unwrap();
@@ -60,7 +60,7 @@ fn verify(file: &File) -> Result<VerifyReport> {
     file.verify(&VerifyOptions::default(), &|_, _| true, &mut report).map(|()| report)
 }
 
-/// What a dump lacks or has otherwise than the manifest says.
+/// Differences between a dump and the manifest.
 fn differences(expected: &Value, found: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     let (wanted, objects) = (expected["objects"].as_array().unwrap(), found["objects"].as_array().unwrap());
@@ -71,7 +71,7 @@ fn differences(expected: &Value, found: &Value) -> Vec<String> {
     }
     for (wanted, found) in wanted.iter().zip(objects) {
         let is_other = wanted["not_an_array"] == true;
-        let is_listed = is_other || wanted.get("dtype").is_some_and(Value::is_null); // and not read
+        let is_listed = is_other || wanted.get("dtype").is_some_and(Value::is_null); // and not readable
         if is_listed && (found["error"].is_null() || wanted["name"] != found["name"]) {
             wrong.push(format!("{} is read", wanted["name"]));
         }
@@ -79,7 +79,7 @@ fn differences(expected: &Value, found: &Value) -> Vec<String> {
             continue;
         }
         for key in ["name", "shape", "dtype", "offset", "stored_len", "sha256_stored", "sha256_le"] {
-            // What is compressed lies behind a header that is compressed with it.
+            // Compressed members follow a header that is compressed with them.
             let of_stored = ["offset", "stored_len", "sha256_stored"].contains(&key);
             let is_other = of_stored && wanted["storage"] == "deflate";
             let compared = !wanted[key].is_null() && !is_other;
@@ -97,7 +97,7 @@ fn differences(expected: &Value, found: &Value) -> Vec<String> {
             wrong.push(format!("{} keys, not {}", found.len(), kv.len()));
         }
         for (wanted, found) in kv.iter().zip(found) {
-            // What no double says as it is written is compared by its bits.
+            // Values that a decimal number cannot represent are compared by their bits.
             let fields = ["key", "type", "elem_type", "count", "sha256_le"];
             let value = if wanted["bits"].is_null() { "value" } else { "bits" };
             for key in fields.into_iter().chain([value]) {
@@ -117,12 +117,13 @@ fn differences(expected: &Value, found: &Value) -> Vec<String> {
 }
 
 #[test]
-fn valid_files_give_what_their_manifest_says() {
+fn valid_files_match_their_manifest() {
     let (mut looked_at, mut found_of) = (0, BTreeSet::new());
     for entry in list("valid") {
         let container = entry["container"].as_str().unwrap();
         if !CONTAINERS.iter().any(|(name, _)| *name == container) {
-            assert!(container.ends_with("-set"), "{container} is not in CONTAINERS"); // a folder, see tests/read/models.rs
+            // a folder: tests/read/models.rs
+            assert!(container.ends_with("-set"), "{container} is not in CONTAINERS");
             continue;
         }
         let name = entry["file"].as_str().unwrap();
@@ -155,20 +156,17 @@ fn valid_files_give_what_their_manifest_says() {
     }
     let others = Container::ALL.into_iter().filter(|container| capabilities(*container).name.is_empty());
     let of = others.map(Container::name).collect();
-    assert_eq!(
-        found_of, of,
-        "containers of which tests/data/foreign has a file, and those that are no zTensor"
-    );
+    assert_eq!(found_of, of, "containers with a file in tests/data/foreign, and those that are not zTensor");
     assert!(looked_at >= 3 * (19 + 30 + 19 + 23), "{looked_at}");
 }
 
 #[test]
-fn invalid_files_are_refused_where_they_have_to_be() {
+fn invalid_files_are_rejected_at_the_right_stage() {
     let (mut wrong, mut looked_at) = (Vec::new(), 0);
     for entry in list("invalid") {
         let name = entry["file"].as_str().unwrap();
         if !CONTAINERS.iter().any(|(_, end)| name.ends_with(end)) {
-            assert!(folder("invalid").join(name).is_dir(), "what {name} ends in is not in CONTAINERS");
+            assert!(folder("invalid").join(name).is_dir(), "the end of {name} is not in CONTAINERS");
             continue;
         }
         looked_at += 1;

@@ -1,6 +1,6 @@
-//! Valid files with something changed, thousands of them, always the same ones: whatever comes of it is an
-//! open file whose tensors are read or refused, or a refusal, in one line that names the file and, where the
-//! file breaks one, a rule.
+//! Thousands of valid files with changes, the same in every run. Each file opens, and its tensors are read or
+//! rejected; or it is rejected. Each error is one line that names the file and, if the file breaks a rule,
+//! the rule.
 
 use super::{folder, CONTAINERS};
 use crate::common::Random;
@@ -9,11 +9,11 @@ use ztensor::error::{Cause, Error};
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 
 const NAME: &str = "the changed file";
-/// Components may decode to this many bytes here.
+/// The limit for decoded components in these tests.
 const DECODED: u64 = 1 << 16;
-/// However long the name of a tensor is.
+/// The limit for a message, even if a tensor's name is long.
 const LONGEST_MESSAGE: usize = 2048;
-/// Larger files are opened less often.
+/// Larger files get fewer changes.
 const SMALL: usize = 8 << 10;
 
 fn check(error: &Error, what: &dyn Fn() -> String) {
@@ -29,7 +29,7 @@ fn check(error: &Error, what: &dyn Fn() -> String) {
     assert!(is_reported, "{}: {:?}: {message}", what(), error.cause());
 }
 
-/// Opens it, and reads and verifies what opens; whether it opened.
+/// Opens the file. If that works, reads and verifies it. Returns whether it opened.
 fn try_bytes(bytes: Vec<u8>, what: &dyn Fn() -> String) -> bool {
     let options = OpenOptions {
         name: Some(NAME.to_owned()),
@@ -57,7 +57,7 @@ fn try_bytes(bytes: Vec<u8>, what: &dyn Fn() -> String) -> bool {
     let verify = VerifyOptions { threads: 1, ..VerifyOptions::default() };
     match file.verify(&verify, &|_, _| true, &mut VerifyReport::default()) {
         Err(e) => check(&e, what),
-        // What cannot be read at all is listed, and is no fault of the file.
+        // Components that cannot be read are listed, and are not errors of the file.
         Ok(()) if unread == 0 => {}
         Ok(()) => {
             let all = file.objects().flat_map(|object| object.components());
@@ -69,11 +69,11 @@ fn try_bytes(bytes: Vec<u8>, what: &dyn Fn() -> String) -> bool {
     true
 }
 
-/// One change, or several.
+/// One or several changes.
 fn change(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     for _ in 0..1 + random.below(3) / 2 {
         let size = bytes.len() as u64;
-        // What says how the file is made stands at its ends.
+        // The structure of a file is described at its start and end.
         let at = match random.below(4) {
             0 => random.below(size),
             1 => size - 1 - random.below(size.min(1024)),
@@ -106,7 +106,7 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     }
 }
 
-/// Enters the sums of an archive's members anew, so that what was changed in them is looked at.
+/// Updates the checksums of an archive's members, so that changes are not detected by them.
 fn mend_sums(bytes: &mut [u8]) {
     let number = |bytes: &[u8], at: usize, width: usize| {
         let field = bytes.get(at..at + width)?;
@@ -133,7 +133,7 @@ fn mend_sums(bytes: &mut [u8]) {
     }
 }
 
-/// Changes each file whose name ends so, in `rounds` ways.
+/// Changes each file with this extension in `rounds` ways.
 fn changed_files(container: &str, rounds: u64) {
     let ends = || CONTAINERS.iter().filter(|(name, _)| *name == container).map(|(_, end)| *end);
     let all = std::fs::read_dir(folder("valid")).unwrap().map(|entry| entry.unwrap().path());

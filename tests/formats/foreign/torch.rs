@@ -1,4 +1,4 @@
-//! Checkpoints of PyTorch: views of one storage, checksums of records, plain values, refusals.
+//! PyTorch checkpoints: views of one storage, checksums of records, plain values, errors.
 
 use super::common::byte_order::is_as_here;
 use super::common::ReadOnly;
@@ -108,7 +108,7 @@ fn records_have_a_checksum_that_is_looked_at_once() {
 }
 
 #[test]
-fn what_is_listed_and_not_read_says_why() {
+fn unreadable_tensors_are_listed_with_the_reason() {
     for (name, kind) in [
         ("amber-pt-quantised.pt", "torch.quantized"),
         ("amber-pt-storage-class-quant.pt", "torch.quantized"),
@@ -143,7 +143,7 @@ fn a_view_that_is_larger_than_its_file_is_within_limits() {
 }
 
 #[test]
-fn refusals_name_what_is_refused() {
+fn errors_name_the_rejected_item() {
     for (name, cause, part) in [
         ("amber-pt-global-os-system.pt", Cause::Unsupported, "os.system"),
         ("amber-pt-inst.pt", Cause::Unsupported, "INST"),
@@ -191,7 +191,7 @@ fn opening_stays_within_its_memory() {
     assert_eq!(File::open(&path, &few).unwrap_err().cause(), Cause::Limit);
 }
 
-/// Floats that a file from before 1.6 has for an object.
+/// The floats of an object in the checkpoints from before 1.6.
 fn floats(file: &File, name: &str) -> Vec<f32> {
     let bytes = file.find(name).unwrap().component("data").unwrap().load().unwrap();
     bytes.as_slice().chunks_exact(4).map(|n| f32::from_le_bytes(n.try_into().unwrap())).collect()
@@ -212,7 +212,7 @@ fn checkpoints_from_before_1_6_are_read_from_every_source() {
         let offset = |name: &str| file.find(name).unwrap().component("data").unwrap().offset();
         assert_eq!(offset("view"), offset("a") + 12, "one storage");
         for data in file.objects().map(|object| object.component("data").unwrap()) {
-            assert!(!data.lacks_checksum(), "it never had one");
+            assert!(!data.lacks_checksum(), "these files do not have checksums");
             match data.borrow() {
                 Ok(borrowed) => assert_eq!(borrowed, data.load().unwrap().as_slice()),
                 Err(e) => assert_eq!(e.cause(), Cause::NotMappable),

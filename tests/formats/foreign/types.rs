@@ -1,4 +1,4 @@
-//! Types whose elements are no whole bytes, and what containers may be opened.
+//! Types with elements of less than a byte, and the containers option.
 
 use crate::common::{self, rule};
 use ztensor::error::{Cause, Rule};
@@ -8,14 +8,14 @@ use ztensor::model::value::Attributes;
 use ztensor::reader::{File, Hyperslab, OpenOptions};
 use ztensor::writer::{ComponentSpec, LogicalSpec, ObjectSpec, WriterOptions};
 
-/// A safetensors file of one tensor.
+/// A safetensors file with one tensor.
 fn safetensors(dtype: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     let header =
         format!("{{\"t\":{{\"dtype\":\"{dtype}\",\"shape\":{shape},\"data_offsets\":[0,{}]}}}}", data.len());
     [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), data].concat()
 }
 
-/// A `.zt` file of one object with one component `data` of u8.
+/// A `.zt` file with one object, which has one component `data` of u8.
 fn zt(format: &str, shape: &[u64], logical: Option<LogicalSpec<'_>>, data: &[u8]) -> Vec<u8> {
     common::written(&WriterOptions::default(), |writer| {
         let spec = ComponentSpec { logical, ..ComponentSpec::new("data", Dtype::U8) };
@@ -41,7 +41,7 @@ fn packed_floats_are_sliced_at_the_borders_of_bytes() {
     assert_eq!(slice(&file, &[2, 4], &[2, 4], 6), Ok(vec![15, 16, 17, 21, 22, 23]));
     let refused = file.find("t").unwrap().read_as(Dtype::F32, &mut [0; 256]).unwrap_err();
     assert!(refused.cause() == Cause::Unsupported && refused.message().contains("f6_e2m3"), "{refused}");
-    // Rows that end within a byte can be read, but not taken apart.
+    // Rows that end within a byte can be read, but not sliced.
     let file = common::open(safetensors("F4", "[2,3]", &data[..3]));
     assert_eq!(slice(&file, &[0, 0], &[1, 3], 3), Err(Cause::Unsupported));
     assert_eq!(common::read(&common::data(&file, "t")), data[..3]);
@@ -52,7 +52,7 @@ fn packed_floats_are_sliced_at_the_borders_of_bytes() {
 }
 
 #[test]
-fn fields_of_an_entry_that_mean_nothing_have_each_key_once() {
+fn unknown_fields_of_an_entry_have_unique_keys() {
     for (fields, refused) in [
         (r#""x":{"a":[{"b":1},{"b":1}],"b":{"a":1}},"a":1"#, None),
         (r#""x":1,"\u0078":2"#, Some(Rule::JsonDuplicateKey)),
@@ -78,7 +78,7 @@ fn objects_of_block_types_in_a_zt_file_are_known() {
     assert_eq!(slice(&file, &[1, 0], &[1, 32], 18), Ok(data[18..].to_vec()));
     assert_eq!(slice(&file, &[1, 0], &[1, 16], 18), Err(Cause::InvalidArgument));
     common::verify(&file).unwrap();
-    // A copy says the same, and has no type beside its format.
+    // A copy has the same format, and does not set a type.
     let copy = common::written(&WriterOptions::default(), |writer| writer.copy(object, "t").unwrap());
     assert_eq!(copy, written);
 }
@@ -93,7 +93,7 @@ fn a_size_that_is_not_of_its_type_is_refused_at_open() {
 }
 
 #[test]
-fn only_containers_that_are_asked_for_are_opened() {
+fn only_containers_in_the_option_are_opened() {
     let new = zt("dense", &[4], None, &[1, 2, 3, 4]);
     let other = safetensors("U8", "[4]", &[1, 2, 3, 4]);
     for (bytes, container) in [(new, Container::V1_2), (other, Container::Safetensors)] {

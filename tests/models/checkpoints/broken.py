@@ -1,5 +1,5 @@
-"""Checkpoints with one thing broken: they open, their other weights have the right bits, and the broken weight is an error
-that names it and its part."""
+"""Checkpoints with one broken part. They open, their other weights have the right bits, and reading the
+broken weight fails with an error that names the weight and its part."""
 
 import json
 import os
@@ -10,7 +10,8 @@ from cases import compressed, fp8_config, gptq_config, hugging_face, mlx_config,
 from families import Model
 from tensors import STORED, Tensor, tensor, text, write_model
 
-# Roles without which a weight means something else, and is not broken: a plain tensor of its dtype, or a scheme's option.
+# Roles that are optional: without one the weight is not broken but different, a plain tensor of its dtype or
+# a weight without that option.
 OPTIONAL = {"g_idx", "order", "format", "zero"}
 
 
@@ -56,16 +57,17 @@ def model_of(kind):
 KINDS = ["fp8-blocks", "fp8-newer", "fp4-experts", "fp8-scaled", "int8", "packed", "packed-order", "ct-nvfp4", "ct-mxfp4",
          "modelopt-nvfp4", "mxfp4-experts", "gptq", "gptq-order", "gptq-3", "awq", "bnb-nf4", "bnb-nested", "bnb-int8", "mlx",
          "mlx-mxfp4", "mlx-nvfp4", "hqq", "hqq-3"]
-# Settings of HQQ that no formula uses.
+# Settings of HQQ that the formula does not use.
 IDLE = {"unpack_view_dtype", "stores_quant_config", "channel_wise", "optimize", "round_zero", "offload_meta", "view_as_float",
         "packing", "encoded_state_dict"}
-# A weight of 8 bits whose scale is not there is a plain tensor of floats or integers, as in a model that is not quantized.
+# A weight of 8 bits without its scale is a plain tensor of floats or integers, as in a model that is not
+# quantized.
 PLAIN_WITHOUT = {("fp8-blocks", "scale"), ("fp8-newer", "scale"), ("fp4-experts", "scale"), ("fp8-scaled", "scale"),
                  ("int8", "scale"), ("bnb-int8", "SCB"), ("mlx-mxfp4", "scales"), ("mlx-nvfp4", "scales")}
 
 
 def cut(one):
-    """A row less, or with one row an element less."""
+    """Removes a row or, if there is one row, an element."""
     if not one.array.size or not one.array.ndim:
         return None
     if one.array.shape[0] > 1:
@@ -80,7 +82,7 @@ def longer(one):
 
 
 def turned(one):
-    """Its dimensions in reverse order."""
+    """Reverses the dimensions."""
     made = one.array.reshape(one.array.shape[::-1])
     return tensor(one.dtype, made) if made.shape != one.array.shape else None
 
@@ -90,7 +92,7 @@ def deeper(one):
 
 
 def other_dtype(one):
-    """The same bits as elements that no scheme has there."""
+    """The same bits as elements of a dtype that no scheme uses for the part."""
     bits = one.array.dtype.itemsize
     dtype = {1: "BOOL", 2: "I16", 4: "F32" if one.dtype != "F32" else "I32", 8: "F64"}[bits]
     return Tensor(dtype, one.array.view(STORED[dtype]), one.shape)
@@ -100,22 +102,22 @@ CHANGES = {"cut": cut, "longer": longer, "turned": turned, "deeper": deeper, "of
 
 
 def is_as_good(kind, role, what, made):
-    """Whether a changed part is another way to say the same, or fits the others all the same."""
-    if what in ("turned", "deeper") and made.array.size == max(made.array.shape):  # a list, however its shape says so
+    """Whether a changed part is an equivalent form, or still fits the others."""
+    if what in ("turned", "deeper") and made.array.size == max(made.array.shape):  # a list, in any shape
         return True
     if what == "deeper":
         return kind.startswith(("bnb", "hqq"))
-    # What is a weight by its dtype alone is a plain tensor with another one.
+    # A part that is a weight by its dtype alone becomes a plain tensor with a different dtype.
     if what == "of another dtype" and role == "weight" and any(kind == one for one, _ in PLAIN_WITHOUT):
         return True
     if (kind, role, what) in (("mlx", "weight", "of another dtype"), ("awq", "qweight", "cut")):
-        return True  # a plain tensor of floats; a last group that is short
-    # 130 rows need as many blocks of 128 as 129 do.
+        return True  # a plain tensor of floats, or a shorter last group
+    # 130 rows need as many blocks of 128 as 129 rows.
     return role == "format" or what == "longer" and role == "weight" and kind in ("fp8-blocks", "fp8-newer")
 
 
 def damaged():
-    """(what, kind, the model, the role or word that the error has to name, its weight)."""
+    """(description, kind, the model, the role or word that the error must name, its weight)."""
     for kind in KINDS:
         weight = "model.x.weight"
         whole = model_of(kind)
@@ -201,7 +203,7 @@ def damaged_contents():
 
 
 def damaged_configs():
-    """What the config has to say and does not: the word that the error names is config.json or the setting."""
+    """Configs that lack a setting. The error names config.json or the setting."""
     weight = "model.x.weight"
     for kind, keys in (("gptq", ["bits", "group_size"]), ("mlx", ["bits", "group_size"])):
         section = "quantization" if kind == "mlx" else "quantization_config"
@@ -213,7 +215,7 @@ def damaged_configs():
                 if value is None:
                     del said[key]
                 model.configs["config.json"] = {section: said}
-                # What is wrong for one is wrong for all: none of its weights can be read.
+                # All weights share the setting, so none can be read.
                 yield f"{kind}, a config with {key} {value}", model, "config.json" if value == 1 << 70 else key, None
     for kind in ("gptq", "mlx", "packed"):
         for what, config in (("is not there", None), ("is cut", b'{"quantization_config": {"bits": 4'), ("is empty", b""),
@@ -227,7 +229,7 @@ def damaged_configs():
 
 
 def refused():
-    """Layouts that belong to a GPU's kernel, by their names."""
+    """Layouts for a GPU's kernel, by name."""
     for what, kind, config, word in (
         ("gptq in marlin's layout", "gptq", hugging_face(quant_method="gptq", bits=4, group_size=32, checkpoint_format="marlin"), "marlin"),
         ("gptq, is_marlin_format", "gptq", hugging_face(quant_method="gptq", bits=4, group_size=32, is_marlin_format=True), "marlin"),
@@ -244,7 +246,7 @@ def refused():
 
 
 def failure_of(library, file, name):
-    """The error of a weight that is asked for its numbers; None if it has some."""
+    """The error of reading a weight's numbers, or None."""
     try:
         file[name].numpy(dtype="float32")
     except library.ZTensorError as error:
@@ -253,19 +255,19 @@ def failure_of(library, file, name):
 
 
 def check_one(library, checks, same, path, what, model, part, weight):
-    """weight: the one that is broken, or None if all are."""
+    """weight: the broken weight, or None if all are broken."""
     write_model(path, model.tensors, model.configs, None, model.metadata)
     with library.File.open_model(path, combine=True) as file:
         bad = [weight] if weight else list(model.weights)
         for name in bad:
             said = failure_of(library, file, name)
-            # A part is named by its tensor, or by its role in the library.
+            # The error names a part by its tensor, or by its role in the library.
             is_named = said is not None and name in said and (part in said or f'"{name}": component "' in said)
-            checks.check(is_named, f"{what}: the error has to name {name} and {part}: {said}")
+            checks.check(is_named, f"{what}: the error must name {name} and {part}: {said}")
         for name, exact in model.weights.items():
             if name not in bad:
                 made = file[name].numpy(dtype="float32")
-                checks.check(same(made, exact), f"{what}: {name}, which is whole, has other numbers")
+                checks.check(same(made, exact), f"{what}: {name}, which is intact, has wrong numbers")
         found = file.failures()
         named = {one.object.name for one in found if one.object is not None}
         checks.check(named == set(bad), f"{what}: verify finds {sorted(named)} broken, not {bad}")

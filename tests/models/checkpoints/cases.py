@@ -1,4 +1,4 @@
-"""Models of every scheme, from a seed: cases(seed) gives one after the other."""
+"""Models of every scheme from a seed: cases(seed) yields them."""
 
 import families as f
 import numpy as np
@@ -68,7 +68,7 @@ def fp8(seed):
                 f.fp8_scaled(model, f"m.{at}", shape, scale, scale_shape, activations=at % 3 == 0, nan=at % 5 == 0)
                 at += 1
     yield model
-    # ModelOpt's config stands in a file of its own.
+    # ModelOpt's config is in a separate file.
     model = Model("fp8-modelopt", seed, hf_quant_config__json={
         "producer": {"name": "modelopt", "version": "0.29"},
         "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": None, "exclude_modules": ["lm_head"]}})
@@ -111,7 +111,7 @@ def packed(seed):
         for zero in (False, True):
             model = Model(f"packed-older-{bits}{'-asymmetric' * zero}", seed, **compressed("pack-quantized", scheme(bits, 32, symmetric=not zero),
                                                                "compression_config"))
-            # As wide as this the two layouts take other numbers of words.
+            # At this width the two layouts need different numbers of words.
             f.ct_packed(model, "a", 70, 192, bits, 32, zero=zero, old=True)
             f.ct_packed(model, "b", 6, 320, bits, 32, zero=False, old=True) if not zero else None
             yield model
@@ -183,7 +183,7 @@ def bnb(seed):
             f.bnb4(model, f"m.{at}", shape, 64, kind, nested=True)
         f.bnb4(model, "many", (40, 160), 64, kind, nested=True, nested_block=16)
         yield model
-    # The file alone decides.
+    # The file alone determines the scheme.
     model = Model("bnb-without-config", seed)
     f.bnb4(model, "a", (6, 32))
     f.bnb8(model, "b", (6, 33))
@@ -227,7 +227,7 @@ def hqq(seed):
             for at, (rows, columns, group) in enumerate([(16, 128, 64), (8, 64, 32), (24, 40, 8), (1, 64, 8)]):
                 f.hqq(model, f"m.{at}", rows, columns, bits, group, axis, ("F16", "BF16", "F32")[at % 3], bias=at == 0)
             yield model
-    # The file alone decides. 7 groups do not fill the ten parts of 3 bits.
+    # The file alone determines the scheme. 7 groups do not fill the ten parts of 3 bits.
     model = Model("hqq-without-config", seed)
     f.hqq(model, "a", 7, 16, 3, 16)
     yield model
@@ -246,7 +246,8 @@ def mixed(seed):
         f.ct_mxfp4(model, f"model.layers.0.mlp.experts.{expert}.up_proj", 8, 64)
     f.fp8_scaled(model, "model.layers.0.attn.q_proj", (6, 70), "BF16", (6, 1))
     yield model
-    # Experts by one scheme, linear layers by another, the rest as floats, and the parts of a weight in several files.
+    # Experts with one scheme, linear layers with another, the rest as floats. The parts of a weight are in
+    # several files.
     for turn in range(3):
         model = Model(f"mixed-in-shards-{turn}", seed + turn, **fp8_config(weight_block_size=[128, 128]))
         f.mxfp4_experts(model, "mlp.experts.down_proj", 2, 5, 64)
@@ -259,7 +260,7 @@ def mixed(seed):
         model.plain("embed.weight", "BF16", (10, 6))
         model.shards = 2 + turn
         yield model
-    # Nothing is quantized, in spite of the config.
+    # Nothing is quantized, despite the config.
     model = Model("nothing-quantized", seed, **compressed("pack-quantized", scheme(4, 32)))
     model.tensors["a.weight"] = tensor("F32", model.rng.standard_normal((4, 4)))
     model.tensors["a.input_scale"] = model.scales("F32", ())
@@ -280,7 +281,7 @@ def cases(seed):
 
 
 def shards_of(model):
-    """Numbers of shards for the names of a model, so that the parts of a weight are in different files."""
+    """Numbers of shards for a model's names. They put the parts of a weight in different files."""
     count = getattr(model, "shards", 0)
     if not count:
         return None

@@ -1,7 +1,7 @@
-"""Random weights of every scheme: the tensors that a file has for one, and their float32 numbers.
+"""Random weights of every scheme: their tensors in a file, and their float32 numbers.
 
-Each function adds one weight of the module `x` to a model. Codes are packed here and unpacked in formulas.py, by other
-code; check_packing holds the one against the other.
+Each function adds one weight of the module `x` to a model. Codes are packed here and unpacked in formulas.py,
+by different code. check_packing compares the two.
 """
 
 import json
@@ -16,8 +16,8 @@ NF4 = [-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.
 
 
 class Model:
-    """weights: name to float32 numbers of what was quantized. parts: name to the tensors that it takes, by role.
-    tensors: all, and so also those that are not quantized."""
+    """weights: maps names to float32 numbers of quantized weights. parts: maps names to their tensors, by
+    role. tensors: all tensors, including those that are not quantized."""
 
     def __init__(self, name, seed, **configs):
         self.name, self.rng = name, np.random.default_rng(seed)
@@ -36,12 +36,12 @@ class Model:
         self.tensors[name] = of_numbers(dtype, self.rng.standard_normal(shape))
 
     def others(self):
-        """The tensors that are parts of nothing."""
+        """The tensors that are not parts of a weight."""
         taken = {name for parts in self.parts.values() for name in parts.values()}
         return {name: one for name, one in self.tensors.items() if name not in taken}
 
     def scales(self, dtype, shape, size=0.02):
-        """Positive scales around size, over a few powers of 2."""
+        """Positive scales near size, within a few powers of 2."""
         made = size * np.exp2(self.rng.integers(-2, 3, shape)) * self.rng.uniform(0.5, 1, shape)
         if dtype == "E4M3 codes":
             return tensor("F8_E4M3", self.rng.integers(8, 120, shape))
@@ -49,7 +49,7 @@ class Model:
 
 
 def pack(codes, bits, in_words=False):
-    """Codes along the last dimension as words, low bits first."""
+    """Codes along the last dimension, packed into words, low bits first."""
     made = []
     for row in codes.reshape(-1, codes.shape[-1]).tolist():
         if in_words:
@@ -123,7 +123,7 @@ def int8(model, x, shape, scale="F32", scale_shape=None, zero=False):
 
 
 def ct_packed(model, x, rows, columns, bits, group=None, scale="F32", zero=False, order=False, old=False, one=False):
-    """group: columns of a group, or None for a scale a row; one: a single scale."""
+    """group: columns of a group, or None for a scale per row. one: a single scale."""
     groups = 1 if group is None else columns // group
     parts = {
         "weight": (f"{x}.weight_packed", tensor("I32", pack(model.rng.integers(0, 1 << bits, (rows, columns)), bits, old))),

@@ -1,7 +1,9 @@
-"""The float32 numbers of quantized weights, by the formula of each scheme, slowly and without the library.
+"""The float32 numbers of quantized weights, computed by the formula of each scheme, slowly and without the
+library.
 
-Each function takes the parts of one weight by role and the settings of its config. An index of a code or of a group is
-found with Python's integers; each operation on floats is one of NumPy in float32, so that it rounds once.
+Each function gets the parts of one weight by role, and the settings of its config. Indices of codes and
+groups are computed with Python's integers. Each operation on floats is one of NumPy in float32, so it rounds
+once.
 """
 
 import json
@@ -14,13 +16,13 @@ F32 = np.float32
 
 
 def stream(words, bits, count):
-    """count codes of `bits` bits, low bits first, across the borders of words."""
+    """count codes of `bits` bits, low bits first; codes may cross the border of a word."""
     number, mask = int.from_bytes(np.ascontiguousarray(words).tobytes(), "little"), (1 << bits) - 1
     return [number >> at * bits & mask for at in range(count)]
 
 
 def in_words(words, bits, count):
-    """count codes, floor(32 / bits) in a word, low bits first: no code crosses the border of a word."""
+    """count codes, floor(32 / bits) in a word, low bits first; codes do not cross the border of a word."""
     per, mask = 32 // bits, (1 << bits) - 1
     return [int(words[at // per]) >> bits * (at % per) & mask for at in range(count)]
 
@@ -37,7 +39,7 @@ def table(shape, function):
 
 
 def spread(scale, shape):
-    """Scales of no dimensions, [1], [R] or [R, 1] for each element of [R, C]."""
+    """Scales of the shapes [], [1], [R] or [R, 1] for each element of [R, C]."""
     flat = scale.reshape(-1)
     return table(shape, lambda r, c: flat[0 if flat.size == 1 else r])
 
@@ -53,7 +55,7 @@ def fp8_scaled(p):
 
 
 def fp4_pairs(p, block):
-    """Codes of FP4, low half first, and a scale for each `block` columns, which the caller made float32."""
+    """Codes of FP4, low half first, with a float32 scale for each `block` columns."""
     s = p["scale"]
     rows, groups = s.shape
     codes = np.array(halves(p["codes"], rows * groups * block)).reshape(rows, groups * block)

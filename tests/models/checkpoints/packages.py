@@ -1,9 +1,9 @@
-"""Quantized weights that the tools of the field make themselves, and the float32 numbers that they decode them to:
+"""Quantized weights that other tools make, and the float32 numbers that they decode them to:
 
     packages.py check [SEED...]     the formulas against the tools, bit for bit; ends with "packages: N passed, M failed"
     packages.py record              writes tests/data/checkpoints-by-tools from them
 
-Needs what requirements.txt names, and PyTorch; run.sh says how they come.
+Needs the packages in requirements.txt, and PyTorch; run.sh installs them.
 """
 
 import json
@@ -23,7 +23,7 @@ from tensors import Tensor, read, tensor, write_model  # noqa: E402
 
 
 def taken(one):
-    """A tensor of PyTorch as a file stores it."""
+    """A PyTorch tensor as a file stores it."""
     import torch
     names = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int32: "I32", torch.int64: "I64",
              torch.int8: "I8", torch.uint8: "U8", torch.float8_e4m3fn: "F8_E4M3", torch.float8_e8m0fnu: "F8_E8M0"}
@@ -41,7 +41,8 @@ def weight_of(seed, rows, columns):
 
 
 class Made:
-    """A model that a tool made: tensors, config, and for each weight its parts by role, its formula, and the tool's numbers."""
+    """A model that a tool made: tensors, config, and for each weight its parts by role, its formula, and the
+    tool's numbers."""
 
     def __init__(self, name, **configs):
         self.name, self.configs = name, {file.replace("__", "."): said for file, said in configs.items()}
@@ -110,7 +111,7 @@ def compressed_tensors(seed):
     made.add("a.weight", {"weight": ("a.weight", packed["weight"]), "scale": ("a.weight_scale", packed["weight_scale"])},
              "fp8_scaled", [], numbers)
     yield made
-    # The tool computes nvfp4 in bfloat16; its own dequantize is given float32 here.
+    # The tool computes nvfp4 in bfloat16. In this test its dequantize gets float32.
     said = scheme(4, 16, "float", strategy="tensor_group")
     made = Made("ct-nvfp4", **compressed("nvfp4-pack-quantized", said))
     w = weight_of(seed, 6, 64)
@@ -180,7 +181,8 @@ def bitsandbytes(seed):
             absmax = state.absmax
             if nested:
                 absmax = F.dequantize_blockwise(state.absmax, state.state2) + state.offset
-            # The generic code; the CPU's own kernel gives other numbers where a row is not a multiple of the block.
+            # Uses the generic code. The CPU's kernel gives other numbers if a row is not a multiple of the
+            # block.
             numbers = ops._dequantize_4bit_compute(q.reshape(-1), absmax, state.code, block, (rows, columns), torch.float32)
             parts = {"weight": (f"{x}.weight", q)}
             roles = {"absmax": "absmax", "quant_map": "map", "nested_absmax": "nested_absmax", "nested_quant_map": "nested_map"}
@@ -217,12 +219,12 @@ def auto_awq(seed):
 
 
 def only_of(name):
-    """Puts an empty package in the place of one whose __init__ imports what is not there."""
+    """Replaces a package by an empty one, if its __init__ imports a package that is not installed."""
     parent = sys.modules.get(name.rpartition(".")[0])
     paths = [os.path.join(path, name.rpartition(".")[2]) for path in (parent.__path__ if parent else sys.path)]
     paths = [path for path in paths if os.path.isdir(path)]
     if not paths:
-        raise ImportError(f"there is no {name}")
+        raise ImportError(f"{name} not found")
     sys.modules[name] = types.ModuleType(name)
     sys.modules[name].__path__ = paths
 
@@ -238,7 +240,7 @@ def auto_gptq(seed):
         for order in (False, True):
             made = Made(f"gptq-{bits}{'-order' * order}", **gptq_config(bits, 32, order=order))
             rows, columns = 32, 64
-            # qlinear_cuda has groups by index, for each bits but 3 of AutoGPTQ's 0.7.
+            # qlinear_cuda has groups by index for each number of bits, except 3 in AutoGPTQ 0.7.
             layer = (newer if order else old).QuantLinear(bits, 32, columns, rows, False, weight_dtype=torch.float16)
             w = weight_of(seed + bits, rows, columns)
             index = torch.arange(columns) // 32

@@ -1,7 +1,7 @@
-"""Quantized checkpoints as libztensor reads them with combine=True, bit for bit against formulas.py:
+"""Compares quantized checkpoints that libztensor reads with combine=True with formulas.py, bit for bit:
 
-    run.py SITE [SEED...]       SITE: the folder that has the package libztensor; LIBZTENSOR names the library, if it is not inside
-    run.py --oracle [SEED...]   without the library: the formulas against what the tools of the field made
+    run.py SITE [SEED...]       SITE: the folder of the package libztensor; LIBZTENSOR: the library, if not inside
+    run.py --oracle [SEED...]   without the library: compares the formulas with files of other tools
 
 The last line is "checkpoints: N passed, M failed".
 """
@@ -23,7 +23,7 @@ import formulas  # noqa: E402
 from tensors import numbers, read, rounded, write_model  # noqa: E402
 
 DATA = Path(__file__).resolve().parents[2] / "data"
-# What tools made, and by which formula and from which parts each weight has the numbers of this digest.
+# Weights of other tools: for each its formula, its parts, and the digest of its numbers.
 ENTRIES = DATA / "checkpoints-by-tools/formulas.json"
 
 
@@ -39,7 +39,7 @@ class Checks:
         return is_right
 
     def run(self, what, function, *given):
-        """Runs a group of checks; what it raises is a failure."""
+        """Runs a group of checks. An exception is a failure."""
         try:
             function(*given)
         except Exception as error:  # noqa: BLE001
@@ -47,7 +47,7 @@ class Checks:
 
 
 def same(found, expected, dtype="float32"):
-    """Equal in every bit, where a NaN is any NaN; float16 and bfloat16 are compared as bits."""
+    """Whether all bits are equal; all NaN are equal. float16 and bfloat16 are compared as bits."""
     if found.shape != expected.shape or found.dtype.itemsize != expected.dtype.itemsize:
         return False
     size, infinity = {"float32": ("u4", 0x7F800000), "float16": ("u2", 0x7C00), "bfloat16": ("u2", 0x7F80)}[dtype]
@@ -58,7 +58,7 @@ def same(found, expected, dtype="float32"):
 
 
 def as_dtype(exact, dtype):
-    """The expected elements as an array, and whether the library has to refuse them."""
+    """The expected elements as an array, and whether the library must reject them."""
     if dtype == "float32":
         return exact, False
     bits, is_too_large = rounded(exact, dtype)
@@ -66,7 +66,7 @@ def as_dtype(exact, dtype):
 
 
 class Reader:
-    """Reads one weight of an open file in every way that the library has, against its numbers."""
+    """Reads one weight of an open file in every way of the library, and compares its numbers."""
 
     def __init__(self, library, checks, rng):
         self.library, self.checks, self.rng = library, checks, rng
@@ -77,7 +77,7 @@ class Reader:
         return target
 
     def compare(self, what, exact, dtype, call):
-        """call() gives the elements; a finite number that becomes infinite has to be refused."""
+        """call() returns the elements. If a finite number becomes infinite, it must be rejected."""
         expected, is_too_large = as_dtype(exact, dtype)
         try:
             made = call(expected.shape)
@@ -126,7 +126,7 @@ def difference(made, expected):
 
 
 def stored_numbers(one):
-    """What the library has to give for a tensor that is part of nothing, if it is one of floats."""
+    """The expected numbers of a tensor that is not part of a weight, if it has floats."""
     return numbers(one) if one.dtype in ("F32", "BF16", "F16", "F8_E4M3", "F8_E8M0") else None
 
 
@@ -139,17 +139,17 @@ def opened(library, folder, turn, **how):
 
 
 def check_model(library, checks, rng, what, folder, turn, weights, others):
-    """weights: name to numbers; others: the tensors that are shown as they are."""
+    """weights: maps names to numbers. others: tensors that are listed unchanged."""
     reader = Reader(library, checks, rng)
     with opened(library, folder, turn, mode=("map", "read", "auto")[turn % 3]) as file:
         names = sorted([*weights, *others])
-        checks.check(sorted(file) == names, f"{what}: it has {sorted(set(file) ^ set(names))} too many or too few")
+        checks.check(sorted(file) == names, f"{what}: extra or missing objects: {sorted(set(file) ^ set(names))}")
         for name, exact in weights.items():
             checks.run(f"{what}, {name}", reader.weight, f"{what}, {name}", file, name, exact)
         for name, one in others.items():
             exact = stored_numbers(one)
             if exact is not None:
-                checks.check(same(file[name].numpy(dtype="float32"), np.asarray(exact)), f"{what}, {name}: another tensor than in its file")
+                checks.check(same(file[name].numpy(dtype="float32"), np.asarray(exact)), f"{what}, {name}: differs from the tensor in its file")
         targets = {name: np.zeros(exact.shape, "f4") for name, exact in weights.items()}
         order = [str(name) for name in rng.permutation(list(targets))]
         file.read_batch([library.Read(object=file[name], target=targets[name], dtype="float32") for name in order], threads=2)
@@ -157,12 +157,12 @@ def check_model(library, checks, rng, what, folder, turn, weights, others):
             checks.check(same(targets[name], exact), f"{what}, {name} in a batch: {difference(targets[name], exact)}")
         checks.run(f"{what}: verify", file.verify)
         checks.passed += 1
-    # Without the option a file shows what it stores.
+    # Without the option a file lists its stored tensors.
     with library.File.open_model(folder) as file:
         stored = set()
         for one in Path(folder).glob("*.safetensors"):
             stored |= set(read(one))
-        checks.check(set(file) == stored, f"{what}: without combine it shows {sorted(set(file) ^ stored)} too many or too few")
+        checks.check(set(file) == stored, f"{what}: extra or missing objects without combine: {sorted(set(file) ^ stored)}")
 
 
 def digest(array):

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Quantized checkpoints of every scheme, through the Python package of the library:
 #     sh tests/models/checkpoints/run.sh LIBDIR SITE OUT
-# LIBDIR has libztensor.so.1; SITE has NumPy, and the package libztensor is taken from bindings/python. With ZT_FETCH=1
-# the tools that requirements.txt names are fetched (700 MB with PyTorch), and the formulas are compared with them.
+# LIBDIR has libztensor.so.1. SITE has NumPy. The package libztensor comes from bindings/python. With
+# ZT_FETCH=1 it downloads the tools in requirements.txt (700 MB with PyTorch) and compares the formulas with
+# them.
 # The last line is "checkpoints: N passed, M failed".
 set -eu
 
@@ -20,7 +21,7 @@ if [ "${ZT_FETCH-}" = 1 ]; then
     if ! [ -f "$out/tools/fetched" ]; then
         rm -rf "$out/tools" "$out/source" && mkdir "$out/tools" "$out/source"
         install() { "$python" -m pip install --quiet --no-input --no-compile --no-deps --retries 1 --target "$out/tools" "$@"; }
-        # The last two are sources that need CUDA to install; their files in Python are enough.
+        # The last two are source packages that need CUDA to install. Their Python files are sufficient.
         grep -v '^#\|^hqq\|^autoawq' "$here/requirements.txt" >"$out/wheels.txt"
         install --only-binary :all: -r "$out/wheels.txt"
         for tool in hqq autoawq; do

@@ -1,8 +1,9 @@
-"""Quantized weights as bf16 beside the code of the packages that made them, on the same two threads:
+"""Compares the time to read quantized weights as bf16 with the code of the packages that made them, on the
+same two threads:
 
     speed.py SITE [ROWS COLUMNS]     SITE: the folder that has the package libztensor. Needs torch, and bitsandbytes for nf4.
 
-Each line has the medians of both in seconds, in turn, and their ratio.
+Each line has the medians of both in seconds and their ratio. The two run in turn.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Tensors as a safetensors file stores them, and the numbers of their dtypes. Needs only NumPy."""
+"""Tensors in the form of a safetensors file, and the numbers of their dtypes. Needs only NumPy."""
 
 import json
 import math
@@ -15,7 +15,7 @@ STORED = {"F4": "u1", "U8": "u1", "I8": "i1", "BOOL": "u1", "F8_E4M3": "u1", "F8
 
 
 class Tensor(NamedTuple):
-    """array: BF16, F8 and F4 as bits; F4 has two elements in a byte, and its shape counts elements."""
+    """array: BF16, F8 and F4 as bits. F4 has two elements in a byte, and its shape counts elements."""
 
     dtype: str
     array: np.ndarray
@@ -117,7 +117,8 @@ def read(path):
 
 
 def write_model(folder, tensors, configs, shard_of=None, metadata=None):
-    """model.safetensors, or with shard_of (a number for each name) shards and their index, and the configs beside."""
+    """Writes model.safetensors or, with shard_of (a number for each name), shards and their index; and the
+    configs."""
     os.makedirs(folder, exist_ok=True)
     if shard_of is None:
         write(os.path.join(folder, "model.safetensors"), tensors, metadata)

@@ -1,5 +1,5 @@
-//! Every block of C and C++ on the pages in docs/ compiles as it is printed, every function in C runs on
-//! files with sparse, quantized and unknown objects among them, and every page that is linked is there.
+//! Blocks of C and C++ on the pages in docs/ compile as printed. The functions in C run on files with sparse,
+//! quantized and unknown objects. Linked pages exist.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Name and text of each page.
+/// The name and text of each page.
 fn pages() -> Vec<(String, String)> {
     let mut pages: Vec<_> = std::fs::read_dir(root().join("docs"))
         .unwrap()
@@ -32,7 +32,7 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     page.split(fence.as_str()).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
 }
 
-/// Compiles the blocks of a language, each by itself; gives their number, None without the compiler.
+/// Compiles each block of a language. Returns their number, or None without the compiler.
 fn compile(language: &str, compiler: &str, standard: &str, includes: &str) -> Option<usize> {
     let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("guides");
     std::fs::create_dir_all(&out).unwrap();
@@ -63,7 +63,7 @@ fn compile(language: &str, compiler: &str, standard: &str, includes: &str) -> Op
 #[test]
 fn the_blocks_of_c_compile_as_printed() {
     let compiler = std::env::var("CC").unwrap_or_else(|_| String::from("cc"));
-    let compiled = compile("c", &compiler, "-std=c99", INCLUDES_C).expect("a C compiler");
+    let compiled = compile("c", &compiler, "-std=c99", INCLUDES_C).expect("C compiler not found");
     assert!(compiled > 10, "{compiled} blocks");
 }
 
@@ -72,11 +72,12 @@ fn the_blocks_of_cpp_compile_as_printed() {
     let compiler = std::env::var("CXX").unwrap_or_else(|_| String::from("c++"));
     match compile("cpp", &compiler, "-std=c++17", INCLUDES_CPP) {
         Some(compiled) => assert!(compiled > 0),
-        None => println!("the blocks of C++: skipped: there is no C++ compiler"),
+        None => println!("the blocks of C++: skipped: C++ compiler not found"),
     }
 }
 
-/// Names of the functions that a block defines: of a line at its edge that is followed by a brace.
+/// The names of the functions that a block defines: on a line without indentation, before a line with a
+/// brace.
 fn functions(block: &str) -> Vec<&str> {
     let lines: Vec<&str> = block.lines().collect();
     let definitions = lines.windows(2).filter(|pair| pair[1] == "{" && !pair[0].starts_with([' ', '}']));
@@ -99,7 +100,7 @@ fn the_functions_in_c_run_on_files_of_every_kind() {
     }
     std::fs::write(out.join("run.c"), format!("{INCLUDES_C}{}{driver}", all.concat())).unwrap();
     let libraries = std::env::current_exe().unwrap().parent().unwrap().to_path_buf();
-    // The SONAME, which the loader asks for.
+    // The SONAME that the loader needs.
     let link = out.join("libztensor.so.1");
     let _ = std::fs::remove_file(&link);
     std::os::unix::fs::symlink(libraries.join("libztensor.so"), &link).unwrap();
@@ -164,7 +165,7 @@ fn the_pages_that_are_linked_are_there_and_the_first_one_links_the_guides() {
     }
 }
 
-/// The pages beside README.md and those in docs/decisions, with the folder that their links start from.
+/// The pages beside README.md and those in docs/decisions, with the folder that their links are relative to.
 fn other_pages() -> Vec<(PathBuf, String)> {
     let mut paths: Vec<_> =
         ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"].map(|p| root().join(p)).into();
@@ -188,7 +189,7 @@ fn links_of_the_other_pages_lead_somewhere_and_every_decision_is_listed() {
     }
 }
 
-/// `a/{b,c}.rs` is two paths.
+/// Expands `a/{b,c}.rs` to two paths.
 fn paths_of(word: &str) -> Vec<String> {
     let Some((before, rest)) = word.split_once('{') else { return vec![word.to_owned()] };
     let (names, after) = rest.split_once('}').unwrap();

@@ -1,6 +1,6 @@
-/* Calls every function that the pages in docs/ show, on files with sparse, quantized and unknown objects among them:
+/* Calls every function that the pages in docs/ show, on files with sparse, quantized and unknown objects:
  *     run OUT FILE...
- * tests/repository/guides/mod.rs puts the blocks of the pages in front of this text. */
+ * tests/repository/guides/mod.rs puts the blocks of the pages before this text. */
 
 #define CHECK(good) ((good) ? (void)0 : failed(__LINE__, #good))
 
@@ -13,14 +13,14 @@ static void failed(int line, const char *text)
     exit(1);
 }
 
-/* The first component that the pages load: of a dense object whose bytes can be read. */
+/* The component that the pages load: the first of a dense object whose bytes can be read. */
 static const zt_component *dense_data(const zt_object *object)
 {
     const zt_component *data = zt_component_find(object, "data");
     return zt_object_format(object) == ZT_FORMAT_DENSE && (zt_component_caps(data) & ZT_CAP_READ) ? data : NULL;
 }
 
-/* big_models.md; gives the number of tensors that were loaded. */
+/* big_models.md; returns the number of loaded tensors. */
 static size_t load(const zt_file *file)
 {
     size_t n = zt_object_count(file), loaded = 0;
@@ -29,7 +29,7 @@ static size_t load(const zt_file *file)
     volatile int stop = 0;
     CHECK(places != NULL && sizes != NULL);
     for (size_t i = 0; i < n; i++) {
-        /* Every object has a place, as an engine that asks for sizes alone would give it. */
+        /* Stores every object in a slot, like an engine that only needs sizes. */
         sizes[i] = (size_t)zt_component_size(zt_component_find(zt_object_at(file, i), "data"));
         places[i] = malloc(sizes[i] + 1);
         CHECK(places[i] != NULL);
@@ -56,7 +56,7 @@ static size_t load(const zt_file *file)
     return loaded;
 }
 
-/* quantised.md: the numbers of a weight by the file's path are those of the object. */
+/* quantised.md: numbers read by path equal those read from the object. */
 static void load_weight(const zt_file *file, const zt_object *object)
 {
     size_t size = 0, written = 0;
@@ -71,7 +71,7 @@ static void load_weight(const zt_file *file, const zt_object *object)
     free(numbers);
 }
 
-/* What the functions for one object make of each: an answer or a refusal. */
+/* Calls the functions for one object on each; they may succeed or reject it. */
 static void look(zt_file *file)
 {
     for (size_t i = 0; i < zt_object_count(file); i++) {
@@ -95,7 +95,7 @@ static void look(zt_file *file)
 
 static uint64_t uploaded;
 
-/* streaming.md: sums what comes. */
+/* streaming.md: sums the received bytes. */
 static void upload(uint64_t tag, uint64_t offset, const void *bytes, size_t size)
 {
     CHECK(tag == 7 && offset == uploaded && bytes != NULL);

@@ -1,9 +1,9 @@
-//! The chapters of include/ztensor.h and include/ztensor_advanced.h, in the order in which a caller needs
-//! them, and what each has, in order. A name that is in no chapter, or in two, fails the test.
+//! The chapters of include/ztensor.h and include/ztensor_advanced.h in the order that a caller needs, and the
+//! items of each, in order. If an item is in no chapter, or in two, the test fails.
 
 pub struct Header {
     pub file: &'static str,
-    /// What stands before the chapters; of ztensor.h it is made by cbindgen from cbindgen.toml.
+    /// The text before the chapters. For ztensor.h, cbindgen makes it from cbindgen.toml.
     pub prologue: Option<&'static str>,
     pub chapters: &'static [Chapter],
 }
@@ -18,7 +18,7 @@ pub struct Chapter {
 pub const HANDLES: &[&str] =
     &["zt_file", "zt_object", "zt_component", "zt_value", "zt_buffer", "zt_cache", "zt_writer", "zt_load"];
 
-/// What is no Rust item.
+/// Declarations that are not Rust items.
 pub const MACROS: &str = "\
 /// Marks functions whose status must be checked, but not hints and functions that end work.
 #if defined(__cplusplus) && __cplusplus >= 201703L || defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
@@ -37,7 +37,7 @@ pub const MACROS: &str = "\
 #endif
 ";
 
-/// Likewise, and the item that it stands behind.
+/// The same for ztensor_advanced.h, and the item that it follows.
 pub const ATTRIBUTE_MACROS: (&str, &str) = (
     "zt_attribute",
     "\n#ifndef __cplusplus
@@ -53,7 +53,7 @@ pub const ATTRIBUTE_MACROS: (&str, &str) = (
 #endif\n",
 );
 
-/// Functions whose status may be passed over: hints, and what stops work.
+/// Functions whose status may be ignored: hints, and calls that stop work.
 pub const DISCARDABLE: &[&str] = &[
     "zt_component_advise",
     "zt_load_cancel",

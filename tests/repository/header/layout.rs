@@ -1,27 +1,27 @@
-//! Puts what cbindgen makes of the sources into chapters: cbindgen writes all constants, then all types, then
-//! all functions; a manual has each thing where a reader needs it.
+//! Sorts cbindgen's output into chapters. cbindgen writes all constants, then all types, then all functions.
+//! A manual has each item where a reader needs it.
 
 use super::chapters::{Chapter, Header, ATTRIBUTE_MACROS, DISCARDABLE, HANDLES, HEADERS, MACROS};
 use super::tables::with_values;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Columns of a line.
+/// The line width.
 const WIDTH: usize = 118;
 
-/// The items, and what stands before the first one.
+/// The items, and the text before the first one.
 struct Frame<'t> {
     before: &'t str,
     items: &'t str,
 }
 
-/// The headers in chapters, from cbindgen's text.
+/// The headers in chapters, made from cbindgen's text.
 pub fn in_chapters(made: &str) -> Vec<(&'static str, String)> {
     let frame = split(made);
     let mut items = items_by_name(frame.items);
     let mut types = String::new();
     for name in HANDLES {
-        let item = items.remove(*name).unwrap_or_else(|| panic!("there is no {name}"));
+        let item = items.remove(*name).unwrap_or_else(|| panic!("cbindgen made no {name}"));
         write!(types, "\n{item}").unwrap();
     }
     types += &forward_declarations(&mut items);
@@ -47,8 +47,8 @@ fn whole(header: &Header, frame: &Frame<'_>, types: &str, items: &mut BTreeMap<S
         + &format!("#endif  /* {guard} */\n")
 }
 
-/// The types of enumerations, which are integers, and of structs: all that declarations speak of, so that
-/// these can stand in any order.
+/// The types of enumerations, which are integers, and the struct declarations. With these first, other
+/// declarations can be in any order.
 fn forward_declarations(items: &mut BTreeMap<String, String>) -> String {
     let (mut integers, mut structs) = (String::from("\n"), String::from("\n"));
     let names: Vec<String> = items.keys().cloned().collect();
@@ -69,9 +69,9 @@ fn forward_declarations(items: &mut BTreeMap<String, String>) -> String {
 
 fn split(made: &str) -> Frame<'_> {
     const OPEN: &str = "#ifdef __cplusplus\nextern \"C\" {\n#endif // __cplusplus\n";
-    let start = made.find("#include <stdint.h>\n").expect("cbindgen.toml asks for it")
+    let start = made.find("#include <stdint.h>\n").expect("cbindgen.toml does not include stdint.h")
         + "#include <stdint.h>\n".len();
-    let end = made.rfind("#ifdef __cplusplus").expect("cpp_compat is set");
+    let end = made.rfind("#ifdef __cplusplus").expect("cpp_compat is not set");
     assert!(made[start..end].contains(OPEN), "cbindgen opens the functions with extern \"C\"");
     Frame { before: &made[..start], items: &made[start..end] }
 }
@@ -134,7 +134,7 @@ fn write_chapter(out: &mut String, chapter: &Chapter, items: &mut BTreeMap<Strin
     for name in chapter.items.split_whitespace() {
         let item = items.remove(name).unwrap_or_else(|| panic!("no {name}, or it is in two chapters"));
         let is_define = code_of(&item).concat().starts_with("#define");
-        // Constants of a group stand together.
+        // Constants of a group stay together.
         if !(is_define && before_is_define) {
             out.push('\n');
         }
@@ -146,8 +146,8 @@ fn write_chapter(out: &mut String, chapter: &Chapter, items: &mut BTreeMap<Strin
     }
 }
 
-/// Types are declared before they are used, so `struct` and `enum` in front of their names say nothing; the
-/// parameters of a function fill lines.
+/// Types are declared before their use, so `struct` and `enum` before their names are removed. The parameters
+/// of a function fill lines.
 fn tidy(name: &str, item: &str) -> String {
     let code = code_of(item);
     let is_function = !code[0].starts_with("typedef") && !code[0].starts_with("#define");
@@ -173,7 +173,7 @@ fn tidy(name: &str, item: &str) -> String {
             None => writeln!(out, "{}", without_tag(line)).unwrap(),
         }
     }
-    // The prologue says what every struct_size is.
+    // The prologue describes every struct_size.
     out = out.replace(&format!("size_t struct_size; ///< sizeof({name})\n"), "size_t struct_size;\n");
     // Its type is declared with the others.
     let end = format!("}} {name};\n");
@@ -183,7 +183,7 @@ fn tidy(name: &str, item: &str) -> String {
     with_bare_values_joined(&out)
 }
 
-/// Values of an enum that have no comments fill lines.
+/// Puts the values of an enum without comments on few lines.
 fn with_bare_values_joined(item: &str) -> String {
     let is_bare = |line: &str| {
         line.strip_prefix("    ZT_").is_some_and(|rest| rest.ends_with(',') && !rest.contains("///"))
@@ -203,7 +203,7 @@ fn with_bare_values_joined(item: &str) -> String {
     out
 }
 
-/// A member of a struct or an enum whose comment fits behind it.
+/// A member of a struct or an enum whose comment fits on its line.
 fn one_line_member(lines: &[&str]) -> Option<String> {
     let (comment, member) = (lines.first()?.strip_prefix("    /// ")?, lines.get(1)?);
     let is_last_of_comment = !member.trim_start().starts_with("///") && member.ends_with([',', ';']);

@@ -1,4 +1,4 @@
-//! The header is the manual, and it is generated: it must be fresh, complete, in C words, and name
+//! The header is the manual, and it is generated. It must be current, complete and in C terms, and declare
 //! exactly what the library exports.
 
 mod chapters;
@@ -17,7 +17,7 @@ fn header(name: &str) -> String {
     std::fs::read_to_string(root().join("include").join(name)).unwrap()
 }
 
-/// All that is declared: what is generated, and what is written by hand.
+/// All declarations: generated ones, and those written by hand.
 fn all_headers() -> String {
     ["ztensor.h", "ztensor_advanced.h", "ztensor_dlpack.h"].map(header).concat()
 }
@@ -36,7 +36,7 @@ fn declared(header: &str) -> BTreeSet<String> {
     names
 }
 
-/// Without comments and without lines of the preprocessor.
+/// The text without comments and preprocessor lines.
 fn code(text: &str) -> String {
     let text = without_comments(text);
     text.lines().filter(|l| !l.starts_with('#')).collect::<Vec<_>>().join("\n")
@@ -53,7 +53,7 @@ fn without_comments(text: &str) -> String {
     out.lines().map(|l| l.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// The comment lines right above a function's declaration.
+/// The comment lines directly above a function's declaration.
 fn doc_of<'h>(header: &'h str, name: &str) -> Vec<&'h str> {
     let call = format!("{name}(");
     let lines: Vec<&str> = header.lines().collect();
@@ -67,7 +67,7 @@ fn doc_of<'h>(header: &'h str, name: &str) -> Vec<&'h str> {
 }
 
 #[test]
-fn the_committed_header_is_what_cbindgen_makes_of_the_sources() {
+fn the_committed_header_equals_the_output_of_cbindgen() {
     let config = cbindgen::Config::from_file(root().join("cbindgen.toml")).unwrap();
     let made = cbindgen::Builder::new().with_crate(root()).with_config(config).generate().unwrap();
     let mut bytes = Vec::new();
@@ -79,14 +79,11 @@ fn the_committed_header_is_what_cbindgen_makes_of_the_sources() {
         }
         let found = std::fs::read_to_string(path).unwrap();
         let differs = made.lines().zip(found.lines()).enumerate().find(|(_, (a, b))| a != b);
-        assert!(
-            made == found,
-            "include/{file} is stale; `make header` makes it anew. First difference: {differs:?}"
-        );
+        assert!(made == found, "include/{file} is stale; run `make header`. First difference: {differs:?}");
     }
 }
 
-/// The index of functions in the manual page has the chapters of the headers.
+/// The index of functions in the manual page has the headers' chapters.
 #[test]
 fn the_manual_page_has_the_chapters_of_the_headers() {
     let mut index = String::new();
@@ -110,12 +107,12 @@ fn the_manual_page_has_the_chapters_of_the_headers() {
         std::fs::write(&path, format!("{}{index}{}", &page[..start], &page[end..])).unwrap();
     }
     let page = std::fs::read_to_string(&path).unwrap();
-    assert!(page.contains(&index), "man/ztensor.3 is stale; `make header` makes it anew");
+    assert!(page.contains(&index), "man/ztensor.3 is stale; run `make header`");
 }
 
-/// That of libztensor_remote, whose crate is built without cbindgen.
+/// The header of libztensor_remote. cbindgen is not part of its crate's build.
 #[test]
-fn the_header_of_the_remote_library_is_what_cbindgen_makes_of_it() {
+fn the_header_of_the_remote_library_equals_the_output_of_cbindgen() {
     let remote = root().join("remote");
     let config = cbindgen::Config::from_file(remote.join("cbindgen.toml")).unwrap();
     let made =
@@ -127,7 +124,7 @@ fn the_header_of_the_remote_library_is_what_cbindgen_makes_of_it() {
         std::fs::write(&path, &made).unwrap();
     }
     let found = std::fs::read_to_string(path).unwrap();
-    assert!(made == found, "remote/include/ztensor_remote.h is stale; `make header` makes it anew");
+    assert!(made == found, "remote/include/ztensor_remote.h is stale; run `make header`");
     for name in declared(&found) {
         assert!(!doc_of(&found, &name).is_empty(), "{name} has no doc");
     }
@@ -137,7 +134,7 @@ fn the_header_of_the_remote_library_is_what_cbindgen_makes_of_it() {
 fn the_header_speaks_c_and_documents_every_function() {
     let header = all_headers();
     for rust in ["::", "[`", "Option<", "&str", "Vec<"] {
-        assert!(!header.contains(rust), "the header says {rust:?}");
+        assert!(!header.contains(rust), "the header contains {rust:?}");
     }
     for line in without_comments(&header).lines().filter(|l| l.starts_with("#define")) {
         assert!(line.starts_with("#define ZT"), "a name that is not ours: {line}");
@@ -149,9 +146,9 @@ fn the_header_speaks_c_and_documents_every_function() {
     }
 }
 
-/// A program that opens a model, finds a tensor and reads it has seen all that it needs on the first pages.
+/// The first pages of the header have all that a program needs to open a model, find a tensor and read it.
 #[test]
-fn the_first_header_is_short_and_begins_with_what_every_loader_needs() {
+fn the_first_header_is_short_and_begins_with_the_functions_for_loaders() {
     let header = header("ztensor.h");
     let line_of = |text: &str| {
         header.lines().position(|l| l.contains(text)).unwrap_or_else(|| panic!("the header has no {text:?}"))
@@ -164,13 +161,13 @@ fn the_first_header_is_short_and_begins_with_what_every_loader_needs() {
     ];
     for (name, most) in most {
         let line = line_of(&format!(" {name}("));
-        assert!(line < most, "{name} stands in line {line}");
+        assert!(line < most, "{name} is in line {line}");
     }
     assert!(header.lines().count() <= 1400, "{} lines", header.lines().count());
     assert!(header.split_whitespace().count() <= 12_000, "{} words", header.split_whitespace().count());
 }
 
-/// A function that is new and takes a pointer is called with NULL for it, too.
+/// A new function with a pointer argument needs a call with NULL.
 #[test]
 fn every_function_that_takes_pointers_is_called_with_null() {
     let header = code(&all_headers()).replace('\n', " ").replace("ZT_NODISCARD ", "");
@@ -192,7 +189,7 @@ fn every_function_that_takes_pointers_is_called_with_null() {
         }
     }
     assert!(with_pointers > 80, "{with_pointers}");
-    assert!(missing.is_empty(), "c_tests/hostile_null*.c call these with no NULL: {missing:?}");
+    assert!(missing.is_empty(), "c_tests/hostile_null*.c do not call these with NULL: {missing:?}");
 }
 
 #[test]
@@ -205,10 +202,10 @@ fn every_function_is_called_where_memory_or_stack_is_short() {
     assert!(functions.len() > 100 && missing.is_empty(), "c_tests/entry_*.h do not call {missing:?}");
 }
 
-/// The shared library that was built beside this test, if `nm` and it are there.
+/// The shared library that was built beside this test, if it and `nm` exist.
 fn exported() -> Option<BTreeSet<String>> {
     let test = std::env::current_exe().unwrap();
-    let library = test.parent()?.join("libztensor.so"); // what cargo builds along with its tests
+    let library = test.parent()?.join("libztensor.so"); // cargo builds it along with its tests
     if !library.exists() {
         return None;
     }
@@ -219,7 +216,7 @@ fn exported() -> Option<BTreeSet<String>> {
 }
 
 #[test]
-fn the_library_exports_what_the_header_declares_and_nothing_else() {
+fn the_library_exports_exactly_what_the_header_declares() {
     let functions = declared(&all_headers());
     let listed = std::fs::read_to_string(root().join("c_tests/abi/symbols.txt")).unwrap();
     let listed: BTreeSet<String> = listed.lines().map(str::to_owned).filter(|l| !l.is_empty()).collect();
@@ -228,19 +225,19 @@ fn the_library_exports_what_the_header_declares_and_nothing_else() {
             (has.difference(&functions).collect(), functions.difference(has).collect());
         assert!(
             more.is_empty() && less.is_empty(),
-            "{what} lacks {less:?} of the header, which lacks {more:?}"
+            "{what} lacks {less:?} of the header, and the header lacks {more:?}"
         );
     };
     same("c_tests/abi/symbols.txt", &listed);
     if cfg!(target_os = "linux") {
-        let exported = exported().expect("libztensor.so is built with the tests, and nm is part of binutils");
+        let exported = exported().expect("libztensor.so is missing, or nm (binutils) is");
         same("libztensor.so", &exported);
     }
 }
 
-/// A constant that a comment names is one of the header's.
+/// The header declares every constant that a comment names.
 #[test]
-fn what_comments_name_is_declared() {
+fn constants_in_comments_are_declared() {
     let header = all_headers();
     let words = |text: &str| -> Vec<String> {
         let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
@@ -253,7 +250,7 @@ fn what_comments_name_is_declared() {
         declared.extend(if is_comment { Vec::new() } else { words(code) });
         named.extend(words(if is_comment { code } else { comment }));
     }
-    declared.push("ZT_ERROR_UNKNOWN".to_owned()); // the name of a status that is none
+    declared.push("ZT_ERROR_UNKNOWN".to_owned()); // the name of an unknown status
     let missing: Vec<_> = named.iter().filter(|name| !declared.contains(name)).collect();
     assert!(missing.is_empty() && named.len() > 100, "{missing:?} of {}", named.len());
 }

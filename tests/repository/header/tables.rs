@@ -1,15 +1,15 @@
-//! The values that a table of the model has, for the enumerations of the header.
+//! Makes the header's enumerations from the tables of the model.
 
 use std::fmt::Write as _;
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Container, Encoding};
 
-/// A constant: its name behind the prefix, its number, what it is.
+/// A constant: its name after the prefix, its number, its description.
 type Row = (String, i32, &'static str);
 
-/// An enumeration, what its constants begin with, and those that a table has.
+/// An enumeration, the prefix of its constants, and the constants of a table.
 fn table(name: &str) -> Option<(&'static str, Vec<Row>)> {
-    // "zt.zstd-seekable/1" is ZSTD_SEEKABLE.
+    // "zt.zstd-seekable/1" becomes ZSTD_SEEKABLE.
     let word = |name: &str| name.trim_start_matches("zt.").split('/').next().map(str::to_uppercase);
     let row = |name: &str, number, about| (word(name).unwrap().replace(['.', '-'], "_"), number, about);
     Some(match name {
@@ -26,11 +26,11 @@ fn table(name: &str) -> Option<(&'static str, Vec<Row>)> {
     })
 }
 
-/// The enumeration with the values of its table, in the order of the numbers.
+/// The enumeration with the values of its table, in the order of their numbers.
 pub fn with_values(name: &str, item: &str) -> String {
     let Some((prefix, mut rows)) = table(name) else { return item.to_owned() };
     let (head, rest) = item.split_once("{\n").expect("an enumeration");
-    let (members, tail) = rest.split_at(rest.rfind('}').expect("an enumeration ends"));
+    let (members, tail) = rest.split_at(rest.rfind('}').expect("the enumeration does not end"));
     let mut comment = String::new();
     let mut all: Vec<(i32, String)> = Vec::new();
     for line in members.lines() {
@@ -51,6 +51,6 @@ pub fn with_values(name: &str, item: &str) -> String {
         all.push((number, member));
     }
     all.sort_by_key(|(number, _)| *number);
-    assert!(all.windows(2).all(|pair| pair[0].0 != pair[1].0), "{name} has a number twice");
+    assert!(all.windows(2).all(|pair| pair[0].0 != pair[1].0), "{name} has the same number twice");
     all.into_iter().fold(format!("{head}{{\n"), |out, (_, member)| out + &member) + tail
 }

@@ -1,4 +1,4 @@
-//! The calls of a sequence, and whether each is to be taken.
+//! The calls of a sequence, and whether each must succeed.
 
 use super::model::{self, Load};
 use super::session::Session;
@@ -11,7 +11,7 @@ use ztensor::model::value::Attributes;
 use ztensor::model::value::Value;
 use ztensor::writer::{Algorithm, ComponentSpec, DenseSpec, LogicalSpec, ObjectSpec, Recode};
 
-/// Every cause that a refused call may have, and none that ends a writer.
+/// Causes of a rejected call. None of them ends a writer.
 fn is_refusal(error: &Error) -> bool {
     let cause = error.cause();
     matches!(
@@ -61,7 +61,7 @@ impl Session<'_> {
         self.counts.refused += 1;
     }
 
-    /// An object of any format and type, at once or in pieces.
+    /// An object of any format and type, in one call or in pieces.
     fn sample(&mut self, streamed: bool) {
         let (dtype, logical) = self.pick(&common::every_type());
         let mut sample = common::every_format(dtype, logical).remove(self.random.below(5) as usize);
@@ -77,7 +77,7 @@ impl Session<'_> {
                 || common::pairs(sample.attributes).iter().all(|(k, _)| k.as_text() != Some("name")));
         let fits = sayable && !self.model.has(&sample.name);
         if streamed && !fits {
-            return; // what is begun has to be ended
+            return; // an object that was started must be ended
         }
         let outcome = match streamed {
             true => self.stream(&sample),
@@ -93,7 +93,7 @@ impl Session<'_> {
         self.model.objects.push(object_of(&sample));
     }
 
-    /// An object whose bytes may break a rule of some versions: bools, bits behind the last element,
+    /// An object whose bytes may break a rule of some versions: bools, bits after the last element,
     /// positions, elements of an unknown type.
     fn content(&mut self) {
         let (is_0_1, is_2) = (self.version == Version::V0_1, self.version == Version::V2);
@@ -159,7 +159,7 @@ impl Session<'_> {
         self.model.objects.push(Object { name, shape, format, attributes: Vec::new(), parts: vec![part] });
     }
 
-    /// In pieces, with calls between them that have to fail and leave no trace.
+    /// In pieces, with calls between them that must fail without effect.
     fn stream(&mut self, sample: &Sample) -> Result<(), Error> {
         self.writer.begin(&sample.spec(), common::pairs(sample.attributes))?;
         let again = self.writer.begin(&sample.spec(), Attributes::default());
@@ -193,7 +193,7 @@ impl Session<'_> {
         self.writer.end()
     }
 
-    /// Dense objects; one that is wrong refuses all.
+    /// Dense objects. A wrong one rejects the batch.
     fn batch(&mut self) {
         let count = 1 + self.random.below(5);
         let mut samples = Vec::new();
@@ -232,7 +232,7 @@ impl Session<'_> {
         self.model.objects.extend(samples.iter().map(object_of));
     }
 
-    /// A sparse object whose indices are of any dtype.
+    /// A sparse object with indices of a random dtype.
     fn narrow(&mut self) {
         let mut sample = common::every_format(Dtype::F32, None).remove(1);
         sample.name = self.name();
@@ -277,7 +277,7 @@ impl Session<'_> {
         self.model.attributes.push((key, value));
     }
 
-    /// A change of an object, which is taken if the file had it before.
+    /// Changes an object; succeeds if the file had it before.
     fn edit(&mut self) {
         let count = self.model.objects.len() as u64;
         let at = self.random.below(count + 1) as usize;
@@ -296,7 +296,7 @@ impl Session<'_> {
             _ => (self.writer.set_attribute_of(&name, &key, Value::NULL), true),
         };
         if !is_old || !fits {
-            return self.expect_refused(outcome, "an edit of what is not there");
+            return self.expect_refused(outcome, "an edit of an object that does not exist");
         }
         outcome.unwrap();
         self.counts.edited += 1;
@@ -305,7 +305,7 @@ impl Session<'_> {
             (0, _) => {
                 self.old.retain(|old| *old != name);
                 self.model.objects.remove(at);
-                self.model.strict = false; // its bytes are padding now
+                self.model.strict = false; // the removed bytes are padding now
             }
             (1, _) => {
                 self.old.retain(|old| *old != name);
@@ -335,7 +335,7 @@ impl Session<'_> {
         self.expect_refused(outcome, "a wrong object");
     }
 
-    /// An object of the corpus or of an earlier sequence.
+    /// Copies an object of the corpus or of an earlier sequence.
     fn copy(&mut self) {
         let damaged = self.random.below(6) == 0;
         let sources: Vec<_> = self.sources.iter().copied().filter(|s| s.valid.is_none() == damaged).collect();
@@ -368,7 +368,7 @@ impl Session<'_> {
         assert!(!taken, "a name twice");
         match valid {
             Some(valid) => self.model.objects.push(Object { name, ..valid }),
-            // What is damaged stays so; then there is nothing to compare.
+            // Damaged objects stay damaged, so their values cannot be compared.
             None => {
                 let attributes = Vec::new();
                 let (shape, format, parts) = (Vec::new(), String::new(), Vec::new());
@@ -386,7 +386,7 @@ impl Session<'_> {
     }
 }
 
-/// An object as the second reader should find it.
+/// The object that the second reader must find.
 fn object_of(sample: &Sample) -> Object {
     let part = |part: &common::Part| Part {
         role: part.role.into(),

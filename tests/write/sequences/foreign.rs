@@ -1,5 +1,5 @@
-//! Files as another writer may make them: frames that do not tell their size, indices of any width before
-//! 1.2, types that repeat the dtype, tied components.
+//! Files of other writers: frames without a size, indices of any width before 1.2, types that repeat the
+//! dtype, tied components.
 
 use crate::common::{self, Random};
 use ciborium::Value;
@@ -12,7 +12,7 @@ fn map(pairs: Vec<(&str, Value)>) -> Value {
     Value::Map(pairs.into_iter().map(|(key, value)| (text(key), value)).collect())
 }
 
-/// One frame that does not tell how much it holds.
+/// One frame that does not declare its size.
 fn frame(bytes: &[u8]) -> Vec<u8> {
     let mut context = zstd_safe::CCtx::create();
     context.set_parameter(zstd_safe::CParameter::ContentSizeFlag(false)).unwrap();

@@ -1,5 +1,5 @@
-//! Random sequences of writing calls, failing ones among them: what was accepted is in the finished file,
-//! which a second reader finds valid, and nothing else is. `ZT_SEQUENCES` sets how many, `ZT_SEED` the first
+//! Random sequences of writing calls, including failing ones. The finished file has exactly the accepted
+//! objects, and a second reader accepts it. `ZT_SEQUENCES` sets the number of sequences, `ZT_SEED` the first
 //! seed.
 
 mod calls;
@@ -16,7 +16,7 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 #[test]
-fn what_was_accepted_is_in_a_valid_file() {
+fn accepted_objects_are_in_a_valid_file() {
     let (first, count) = (number("ZT_SEED", 1), number("ZT_SEQUENCES", 1500));
     let sources = sources::all();
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64).min(4);
@@ -33,7 +33,7 @@ fn what_was_accepted_is_in_a_valid_file() {
         let started: Vec<_> = (0..threads).map(|thread| scope.spawn(move || run(thread))).collect();
         started
             .into_iter()
-            .map(|thread| thread.join().expect("a sequence failed; its seed stands above"))
+            .map(|thread| thread.join().expect("a sequence failed; its seed is printed above"))
             .collect()
     });
     let mut total = session::Counts::default();

@@ -1,25 +1,25 @@
-//! What a file should hold, kept beside the writer.
+//! The expected contents of a file, tracked beside the writer.
 
 use crate::validator::{contents, Object, Part, Valid};
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::Component;
 
-/// The objects that were accepted, in order, and the file's attributes.
+/// The accepted objects, in order, and the file's attributes.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     pub attributes: Vec<(String, i64)>,
     pub objects: Vec<Object>,
-    /// A strict reader would take it all.
+    /// A strict reader must accept the file.
     pub strict: bool,
-    /// Something that a verification cannot check was copied.
+    /// A component was copied that verification cannot check.
     pub unsupported: bool,
-    /// Something that the second reader does not know, or of another file than it finds valid, was copied.
+    /// An object was copied that the second reader does not know, or that comes from a file it rejects.
     pub damaged: bool,
-    /// What the library reads of objects from sources that are not valid.
+    /// Values that the library reads from invalid sources.
     pub loads: Vec<(String, Vec<Load>)>,
 }
 
-/// What a component reads as: its bytes, or nothing.
+/// The result of reading a component: its bytes, or nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
     pub role: String,
@@ -33,7 +33,7 @@ impl Load {
         Load { role: component.role().into(), dtype: component.dtype_name().into(), bytes }
     }
 
-    /// Whether the same values may be meant: wider indices, bools that are 1 where they were another number.
+    /// Whether the values may be equal: indices may be wider, and bools may become 1.
     pub fn is_other_encoding(&self, other: &Load) -> bool {
         let length = |load: &Load| load.bytes.as_ref().map(|b| b.len() / width(&load.dtype));
         let respelled = self.dtype != other.dtype || self.dtype == "bool";
@@ -50,7 +50,7 @@ impl Model {
         self.objects.iter().any(|o| o.name == name)
     }
 
-    /// That the file has this and no more.
+    /// Checks that the file has exactly these objects.
     pub fn compare(&self, valid: &Valid) {
         let names = |objects: &[Object]| objects.iter().map(|o| o.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&valid.objects), names(&self.objects));
@@ -71,7 +71,7 @@ impl Model {
     }
 }
 
-/// Whether the values agree; an index may be wider, a bool that is not 0 may be 1.
+/// Whether the values agree. An index may be wider, and a bool that is not 0 may become 1.
 fn compare_part(found: &Part, due: &Part, at: &str) {
     let at = format!("{at:?} {:?}", due.role);
     assert_eq!((&found.role, &found.logical), (&due.role, &due.logical), "{at}");
@@ -82,11 +82,11 @@ fn compare_part(found: &Part, due: &Part, at: &str) {
         let truth = |part: &Part| part.bytes.iter().map(|b| *b != 0).collect::<Vec<_>>();
         assert_eq!(truth(found), truth(due), "{at}");
     } else {
-        assert!(found.bytes == due.bytes, "{at}: other values");
+        assert!(found.bytes == due.bytes, "{at}: wrong values");
     }
 }
 
-/// An attribute map as the second reader has it.
+/// An attribute map in the second reader's form.
 pub fn pairs(pairs: &ztensor::model::value::Attributes) -> Vec<(ciborium::Value, ciborium::Value)> {
     let mut encoded = Vec::new();
     for (key, value) in pairs.iter() {

@@ -1,4 +1,4 @@
-//! One sequence: a file is begun or appended to, gets random calls, is finished or not.
+//! One sequence: starts a file or an append, makes random calls, and finishes or aborts it.
 
 use super::model::{Load, Model};
 use super::sources::{self, Source};
@@ -20,11 +20,11 @@ pub struct Counts {
     pub copied: u64,
     pub recoded: u64,
     pub refused: u64,
-    /// Changes of what a file had before.
+    /// Changes of objects that a file had before.
     pub edited: u64,
-    /// Files that were held against a strict reader.
+    /// Files that a strict reader checked.
     pub strict: u64,
-    /// Files with something damaged in them.
+    /// Files with damaged objects.
     pub damaged: u64,
 }
 
@@ -44,7 +44,7 @@ impl Counts {
     }
 }
 
-/// What sequences share: where to copy from, and what earlier ones left.
+/// Shared state of sequences: files to copy from, and files that earlier ones left.
 pub struct Pool<'s> {
     sources: &'s [Source],
     made: Vec<Source>,
@@ -84,7 +84,7 @@ const VERSIONS: [Version; 4] = [Version::V0_1, Version::V1_1, Version::V1_2, Ver
 
 fn options(random: &mut Random) -> WriterOptions {
     let version = VERSIONS[random.below(4) as usize];
-    // zTensor 2 has no CRC.
+    // zTensor 2 does not have CRC-32C.
     let digest = common::DIGESTS[random.below(3) as usize];
     let digest = digest.filter(|digest| version != Version::V2 || *digest == Algorithm::Sha256);
     WriterOptions {
@@ -141,7 +141,7 @@ fn run(pool: &mut Pool<'_>, seed: u64) {
         counts.aborted += 1;
         drop(writer);
         let after = std::fs::read(&pool.path).unwrap();
-        assert!(after == before, "an abort changed what was there");
+        assert!(after == before, "an abort changed the old bytes");
         pool.counts.add(&counts);
         return;
     }
@@ -152,13 +152,13 @@ fn run(pool: &mut Pool<'_>, seed: u64) {
     assert_eq!(summary.file_size, bytes.len() as u64);
     counts.damaged += u64::from(model.damaged);
     counts.strict += u64::from(model.strict && !model.damaged);
-    // What finish calls good is good for a verification, too.
+    // A file that finish accepts must also verify.
     if let Err(e) = sources::passes(&bytes, false) {
         assert!(model.unsupported && e.cause() == Cause::Unsupported, "{:?}: {e}", session_version);
     }
     if model.damaged || session_version == Version::V2 {
         let file = common::open(bytes.clone());
-        // zTensor 2 has an order of its own for objects and for components.
+        // zTensor 2 sorts objects and components.
         let mut names: Vec<_> = file.objects().map(|o| o.name().to_owned()).collect();
         let mut due: Vec<_> = model.objects.iter().map(|o| o.name.clone()).collect();
         if session_version == Version::V2 {

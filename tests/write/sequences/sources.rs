@@ -1,4 +1,4 @@
-//! Files to copy from: all of the corpus that opens, valid or not.
+//! Files to copy from: all files of the corpus that can be opened, valid or not.
 
 use super::foreign;
 use crate::common;
@@ -10,7 +10,7 @@ use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 pub struct Source {
     pub name: String,
     pub file: File,
-    /// What is in it, where the second reader finds it valid.
+    /// Its contents, if the second reader accepts it.
     pub valid: Option<Valid>,
     /// Whether it passes a strict verification.
     pub strict: bool,
@@ -28,7 +28,7 @@ impl Source {
         Some(Source { name, file, valid, strict: passes(&bytes, true).is_ok(), unsupported, bytes })
     }
 
-    /// Whether more can be put behind it.
+    /// Whether an append can extend it.
     pub fn can_be_appended_to(&self) -> bool {
         let version = self.file.manifest().container;
         self.valid.is_some() && matches!(version, Some(Version::V1_1 | Version::V1_2))
@@ -43,7 +43,7 @@ pub fn passes(bytes: &[u8], strict: bool) -> Result<(), Error> {
     file.verify(&verify, &|_, _| true, &mut VerifyReport::default())
 }
 
-/// Small ones: there are many sequences.
+/// Small files, because there are many sequences.
 pub fn all() -> Vec<Source> {
     const MOST: usize = 40 << 10;
     let folders = common::VALID.into_iter().chain(["invalid", "copy"]);

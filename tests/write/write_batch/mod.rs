@@ -1,5 +1,5 @@
-//! Many objects in one call: the bytes of the same calls made one by one, whatever the sink, the options and
-//! the threads; a refused call changes nothing.
+//! Many objects in one call. The file has the same bytes as with single calls, for every sink, option and
+//! number of threads. A rejected call changes nothing.
 
 use crate::common;
 mod sinks;
@@ -14,7 +14,7 @@ use ztensor::writer::{Algorithm, ComponentSpec, DenseSpec, LogicalSpec, ObjectSp
 
 const SIZES: [usize; 9] = [0, 1, 63, 64, 65, 4 << 10, 5000, 300 << 10, 5 << 20];
 
-/// An object of a batch, without what it borrows.
+/// An object of a batch, without borrowed memory.
 struct One {
     name: String,
     shape: Vec<u64>,
@@ -27,7 +27,7 @@ fn one(name: String, size: usize) -> One {
     One { name, shape: vec![size as u64], size, encoding: None, digest: None }
 }
 
-/// Sizes in some order, each with what it asks for itself or nothing.
+/// Sizes in some order. Each object has its own options or none.
 fn mix(seed: u64, count: usize, asks: bool) -> Vec<One> {
     let mut random = Random(seed);
     let mut large = 0;
@@ -74,7 +74,7 @@ fn data() -> Vec<u8> {
     compressible((9 << 20) + 100)
 }
 
-/// Options that change what is written or how.
+/// Options that change the written bytes, or how they are written.
 fn all_options() -> Vec<WriterOptions> {
     let base = || WriterOptions { frame_size: 64 << 10, zstd_level: 1, ..WriterOptions::default() };
     let (crc32c, sha256) = (Some(Algorithm::Crc32c), Some(Algorithm::Sha256));
@@ -90,7 +90,7 @@ fn all_options() -> Vec<WriterOptions> {
     ]
 }
 
-/// The file that `body` leaves at a path.
+/// The file that `body` writes to a path.
 fn file_at(path: &Path, writer: Result<Writer>, body: impl FnOnce(&mut Writer) -> Result<()>) -> Vec<u8> {
     let mut writer = writer.unwrap();
     body(&mut writer).unwrap();
@@ -101,7 +101,7 @@ fn file_at(path: &Path, writer: Result<Writer>, body: impl FnOnce(&mut Writer) -
 }
 
 #[test]
-fn a_batch_is_byte_for_byte_what_its_objects_are_one_by_one() {
+fn a_batch_writes_the_bytes_of_single_calls() {
     let (data, folder) = (data(), Folder::new());
     let path = folder.path("file.zt");
     for (seed, options) in all_options().into_iter().enumerate() {
@@ -116,7 +116,7 @@ fn a_batch_is_byte_for_byte_what_its_objects_are_one_by_one() {
             assert!(common::written(&options, |w| w.write_batch(&requests).unwrap()) == expected, "{what}");
             let made = file_at(&path, Writer::create(&path, &options), |w| w.write_batch(&requests));
             assert!(made == expected, "a file, {what}");
-            // In several calls, with one by one between them.
+            // In several calls, with single calls between them.
             let (front, rest) = requests.split_at(7);
             let (middle, back) = rest.split_at(21);
             let made = file_at(&path, Writer::create(&path, &options), |w| {
@@ -127,7 +127,7 @@ fn a_batch_is_byte_for_byte_what_its_objects_are_one_by_one() {
     }
 }
 
-/// `concat` for what cannot be cloned.
+/// `concat` for values that cannot be cloned.
 trait ConcatAll {
     fn concat_all(self) -> Vec<One>;
 }
@@ -165,7 +165,7 @@ fn many_small_ones_come_out_the_same_around_others() {
     let (data, folder) = (data(), Folder::new());
     let path = folder.path("file.zt");
     let mut objects: Vec<One> = (0..6000).map(|at| one(format!("{at}"), 1000 + at % 700)).collect();
-    objects[2999].size = 300 << 10; // more than is gathered
+    objects[2999].size = 300 << 10; // larger than the buffer
     objects[2999].shape = vec![300 << 10];
     objects[10].encoding = Some(Encoding::Zstd);
     objects[11].digest = Some(Some(Algorithm::Sha256));
@@ -228,7 +228,7 @@ fn a_batch_is_appended_as_its_objects_are_one_by_one() {
         let expected = file_at(&path, Writer::append(&path, &options), |w| one_by_one(w, &new));
         std::fs::write(&path, &base).unwrap();
         let made = file_at(&path, Writer::append(&path, &options), |w| {
-            let taken = w.write_batch(&[new[0], old[3]]).unwrap_err(); // a name that the file has
+            let taken = w.write_batch(&[new[0], old[3]]).unwrap_err(); // a name of an object in the file
             assert_eq!(taken.cause(), Cause::Exists);
             w.write_batch(&new)
         });
@@ -237,7 +237,7 @@ fn a_batch_is_appended_as_its_objects_are_one_by_one() {
 }
 
 #[test]
-fn a_refused_batch_leaves_the_writer_as_it_was() {
+fn a_rejected_batch_does_not_change_the_writer() {
     let data = data();
     let objects = mix(3, 30, true);
     let good = requests(&objects, &data);
@@ -245,7 +245,7 @@ fn a_refused_batch_leaves_the_writer_as_it_was() {
     let long = "n".repeat((64 << 10) + 1);
     let bad: [(Cause, DenseSpec<'_>); 7] = [
         (Cause::Exists, there[2]),
-        (Cause::Exists, rest[4]), // of the batch itself
+        (Cause::Exists, rest[4]), // a name that the batch has twice
         (Cause::Limit, DenseSpec::new(&long, Dtype::U8, &[1], &data[..1])),
         (Cause::BufferSize, DenseSpec::new("x", Dtype::U8, &[2], &data[..1])),
         (Cause::BufferSize, DenseSpec::new("x", Dtype::F32, &[1], &data[..5])),
@@ -288,7 +288,7 @@ fn the_names_of_a_refused_batch_are_forgotten() {
     let request = |name| DenseSpec::new(name, Dtype::U8, &shape, b"x");
     let mut refused: Vec<DenseSpec<'_>> = names[..1000].iter().map(|name| request(name)).collect();
     refused.push(refused[0]);
-    // A table of names that grows asks for all that are in it; one that is no more would be the empty one.
+    // A table that grows reads all names in it. A name that was freed would be the empty one.
     let mut good = vec![request("")];
     good.extend(names.iter().map(|name| request(name)));
     let mut writer = Writer::to_sink(Box::new(MemorySink::default()), &WriterOptions::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Which thread hands what to a sink, and what becomes of its failure.
+//! The thread that calls a sink, and the effect of its failure.
 
 use super::*;
 use std::sync::{Arc, Mutex};
@@ -6,7 +6,7 @@ use std::thread::ThreadId;
 use ztensor::sink::file_sink::FileSink;
 use ztensor::sink::{ByteSink, WriteThreads};
 
-/// A file's sink, and what came to it for several threads: bytes, threads, and whether there was other work.
+/// A file's sink. It records the calls with threads: bytes, threads, and whether there was other work.
 struct Watched {
     file: FileSink,
     calls: Arc<Mutex<Vec<(usize, usize, bool)>>>,
@@ -40,8 +40,8 @@ fn large_ones_are_written_with_threads_and_small_ones_are_not() {
         (medium, 1, 2, sha256, vec![(medium, 2, true)]),
         (medium, 2, 2, crc32c, Vec::new()),
         (medium, 2, 2, None, Vec::new()),
-        (large, 2, 1, sha256, Vec::new()), // the caller's thread alone
-        (large, 2, 2, sha256, Vec::new()), // the other one hashes all of them
+        (large, 2, 1, sha256, Vec::new()), // only the caller's thread
+        (large, 2, 2, sha256, Vec::new()), // the other thread hashes all of them
     ] {
         let objects: Vec<One> = (0..count).map(|at| one(format!("{at}"), size)).collect();
         for durable in [false, true] {
@@ -59,7 +59,7 @@ fn large_ones_are_written_with_threads_and_small_ones_are_not() {
     }
 }
 
-/// A sink that fails from some byte on, and notes who calls it.
+/// A sink that fails after some bytes, and records its callers.
 struct Failing {
     left: usize,
     callers: Arc<Mutex<Vec<ThreadId>>>,
@@ -71,7 +71,7 @@ impl ByteSink for Failing {
         self.left = self
             .left
             .checked_sub(bytes.len())
-            .ok_or_else(|| ztensor::error::Error::new(Cause::Io, format_args!("it is full")))?;
+            .ok_or_else(|| ztensor::error::Error::new(Cause::Io, format_args!("the sink is full")))?;
         Ok(())
     }
 
@@ -101,7 +101,7 @@ fn a_sink_is_called_from_the_callers_thread_and_its_failure_is_for_good() {
         }
         let error = outcome.unwrap_err();
         assert_eq!(error.cause(), Cause::Io);
-        assert!(error.message().contains("it is full"), "{error}");
+        assert!(error.message().contains("the sink is full"), "{error}");
         assert_eq!(writer.write_batch(&requests[..1]).unwrap_err().cause(), Cause::State);
         assert_eq!(writer.finish().unwrap_err().cause(), Cause::State);
     }

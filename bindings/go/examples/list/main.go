@@ -1,4 +1,4 @@
-// Lists what a .zt file holds: list FILE
+// Lists the objects of a .zt file: list FILE
 package main
 
 import (

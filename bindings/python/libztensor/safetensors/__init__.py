@@ -1,10 +1,11 @@
-"""Stands in for safetensors under programs that import it:
+"""Replaces safetensors in programs that import it:
 
     python -m libztensor.safetensors PROGRAM ...        or -m MODULE ...
 
-or, before the first import of safetensors, ``import libztensor.safetensors; libztensor.safetensors.install()``. Then ``safetensors``,
-``safetensors.numpy`` and ``safetensors.torch`` are those of this package. Files of every container that libztensor opens are read;
-what is written is a .safetensors file, whatever its name. The real package may be installed or not.
+or, before the first import of safetensors, ``import libztensor.safetensors;
+libztensor.safetensors.install()``. Then ``safetensors``, ``safetensors.numpy`` and ``safetensors.torch`` are
+the modules of this package. They read files of every container that libztensor opens. They always write
+.safetensors files, whatever the file name. The real package does not have to be installed.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ from .._file import File
 from .._library import ZTensorError as SafetensorError
 from ..numpy import _framework
 
-__version__ = "0.8.0"  # the release whose functions these are
+__version__ = "0.8.0"  # the release that this module imitates
 __all__ = ["SafetensorError", "TensorSpec", "deserialize", "safe_open", "serialize", "serialize_file"]
 
 _TYPES = {LONG[name]: name for name in (*_safetensors.NAMES, PAIRS) if name in LONG and name != "f4_e2m1"}
 
 
 class safe_open(_weights.Opened):
-    """Opens one file, to take single tensors or parts of them: keys(), get_tensor(name), get_slice(name)[...].
+    """Opens one file to read single tensors or parts: keys(), get_tensor(name), get_slice(name)[...].
 
-    framework: "np" or "pt". backend: "pread" reads tensors of PyTorch into memory of their own, "mmap" leaves them in the file."""
+    framework: "np" or "pt". backend: "pread" reads PyTorch tensors into new memory, "mmap" leaves them in the
+    mapped file."""
 
     def __init__(self, filename: Union[str, os.PathLike[str]], framework: str, device: Union[str, int, None] = "cpu", *,
                  backend: str = "mmap") -> None:
@@ -37,15 +39,15 @@ class safe_open(_weights.Opened):
 
 
 def _safe_open_handle(f: Any, framework: str, device: Union[str, int, None] = "cpu", *, backend: str = "mmap") -> safe_open:
-    """Opens a file by the name that an open file has."""
+    """Opens a file by the name of an open file."""
     f.fileno()
     return safe_open(f.name, framework, device, backend=backend)
 
 
 class TensorSpec:
-    """A tensor for serialize: data_len bytes at the address data_ptr, which have to stay there until serialize returns. dtype is a
-    name such as "float32". shape counts elements of that type. The attributes are those of the file: "F32", and for
-    float4_e2m1fn_x2 the number of 4-bit floats."""
+    """A tensor for serialize: data_len bytes at the address data_ptr, which must be valid until serialize
+    returns. dtype is a name such as "float32". shape counts elements of that type. The attributes have the
+    file's form: dtype is "F32", and float4_e2m1fn_x2 counts 4-bit floats."""
 
     __slots__ = ("_type", "data_len", "data_ptr", "dtype", "shape")
 
@@ -75,7 +77,7 @@ def serialize(tensor_dict: Dict[str, TensorSpec], metadata: Optional[Dict[str, s
 
 def serialize_file(tensor_dict: Dict[str, TensorSpec], filename: Union[str, os.PathLike[str]],
                    metadata: Optional[Dict[str, str]] = None) -> None:
-    """Writes a .safetensors file, which appears whole or not at all."""
+    """Writes a .safetensors file, which appears complete or not at all."""
     _weights.save(_to_write(tensor_dict), filename, metadata, "safetensors")
 
 
@@ -87,7 +89,8 @@ def _to_write(tensor_dict: Dict[str, TensorSpec]) -> List[_weights.ToWrite]:
 
 
 def deserialize(bytes: bytes) -> List[Tuple[str, Dict[str, Any]]]:
-    """The tensors of a file in memory, in its order: (name, {"shape": [2, 3], "dtype": "F32", "data": bytearray})."""
+    """The tensors of a file in memory, in the file's order: (name, {"shape": [2, 3], "dtype": "F32", "data":
+    bytearray})."""
     with File.open_memory(bytes) as file:
         found = sorted(_weights.weights(file), key=_weights.file_order)
         for of in found:
@@ -100,8 +103,8 @@ def deserialize(bytes: bytes) -> List[Tuple[str, Dict[str, Any]]]:
 
 
 def install() -> None:
-    """Puts this package in the place of safetensors for all that is imported from now on, in this process and those that it starts.
-    RuntimeError if safetensors has been imported before."""
+    """Replaces safetensors by this package for later imports, in this process and those that it starts.
+    Raises RuntimeError if safetensors was imported before."""
     folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_standin")
     loaded = sys.modules.get("safetensors")
     if loaded is not None and os.path.dirname(os.path.dirname(loaded.__file__ or "")) != folder:

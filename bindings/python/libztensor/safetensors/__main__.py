@@ -1,4 +1,5 @@
-"""Runs a program with libztensor in the place of safetensors: python -m libztensor.safetensors PROGRAM ... or -m MODULE ..."""
+"""Runs a program with libztensor instead of safetensors: python -m libztensor.safetensors PROGRAM ... or -m
+MODULE ..."""
 
 import os
 import runpy
@@ -17,7 +18,8 @@ def main() -> None:
     if is_module:
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     else:
-        if not getattr(sys.flags, "safe_path", False):  # the program's folder is searched, and not the current one, which -m put there
+        # search the program's folder instead of the current one, which -m put there
+        if not getattr(sys.flags, "safe_path", False):
             sys.path[1] = os.path.dirname(os.path.realpath(sys.argv[0]))
         runpy.run_path(sys.argv[0], run_name="__main__")
 

@@ -1,4 +1,4 @@
-"""Stands in for safetensors.numpy."""
+"""Replaces safetensors.numpy."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ __all__ = ["TensorSpec", "deserialize", "load", "load_file", "safe_open", "save"
 
 
 def save(tensor_dict: Dict[str, Any], metadata: Optional[Dict[str, str]] = None) -> bytes:
-    """The bytes of a .safetensors file with these arrays. What is not contiguous is copied first."""
+    """Returns the bytes of a .safetensors file with these arrays. Arrays that are not contiguous are copied
+    first."""
     return _numpy.save(tensor_dict, metadata, container="safetensors")
 
 
 def save_file(tensor_dict: Dict[str, Any], filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None) -> None:
-    """Writes arrays to a .safetensors file, which appears whole or not at all."""
+    """Writes arrays to a .safetensors file, which appears complete or not at all."""
     _numpy.save_file(tensor_dict, filename, metadata, container="safetensors")
 
 

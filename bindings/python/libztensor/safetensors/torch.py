@@ -1,4 +1,4 @@
-"""Stands in for safetensors.torch, the private functions among them that programs import."""
+"""Replaces safetensors.torch, including private functions that programs import."""
 
 from __future__ import annotations
 
@@ -18,25 +18,27 @@ from . import TensorSpec, deserialize, safe_open, serialize, serialize_file
 __all__ = ["TensorSpec", "deserialize", "load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model", "serialize",
            "serialize_file", "storage_ptr", "storage_size"]
 
-# PyTorch's dtypes by the names of a file.
+# PyTorch's dtypes by their names in a file.
 _TYPES = {_safetensors.NAMES["f4_e2m1" if name == PAIRS else name]: dtype for name, dtype in _torch._DTYPES.items()
           if name == PAIRS or name in _safetensors.NAMES}
 _SIZE = {dtype: _torch._size(dtype) for dtype in _TYPES.values()}
 
 
 def save(tensors: Dict[str, torch.Tensor], metadata: Optional[Dict[str, str]] = None) -> bytes:
-    """The bytes of a .safetensors file with these tensors. What is not contiguous is copied first."""
+    """Returns the bytes of a .safetensors file with these tensors. Tensors that are not contiguous are copied
+    first."""
     return _torch.save(tensors, metadata, container="safetensors")
 
 
 def save_file(tensors: Dict[str, torch.Tensor], filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None) -> None:
-    """Writes tensors to a .safetensors file, which appears whole or not at all."""
+    """Writes tensors to a .safetensors file, which appears complete or not at all."""
     _torch.save_file(tensors, filename, metadata, container="safetensors")
 
 
 def save_model(model: torch.nn.Module, filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None,
                force_contiguous: bool = True) -> None:
-    """Writes the state of a module to a .safetensors file; of tensors that share memory the one that holds all of it."""
+    """Writes the state of a module to a .safetensors file. Of tensors that share memory, it writes the one
+    that covers all of it."""
     _torch.save_model(model, filename, metadata, force_contiguous, container="safetensors")
 
 
@@ -47,7 +49,8 @@ def load_file(filename: Union[str, os.PathLike[str]], device: Union[str, int] = 
 
 def load_model(model: torch.nn.Module, filename: Union[str, os.PathLike[str]], strict: bool = True, device: Union[str, int] = "cpu", *,
                backend: str = "mmap") -> Tuple[List[str], List[str]]:
-    """Fills a module from one file; the names that are missing and those that are not expected. strict: either is a RuntimeError."""
+    """Fills a module from one file. Returns the missing and the unexpected names. strict: raises RuntimeError
+    if there are any."""
     return _torch.load_model(model, filename, strict, device, backend=backend, part=True)
 
 
@@ -56,7 +59,7 @@ def _storage(tensor: torch.Tensor) -> Any:
 
 
 def storage_ptr(tensor: torch.Tensor) -> int:
-    """Where the memory starts that a tensor lies in; 0 for a tensor without memory."""
+    """The start of a tensor's storage; 0 for a tensor without memory."""
     try:
         return _storage(tensor).data_ptr()
     except (NotImplementedError, RuntimeError):
@@ -64,7 +67,7 @@ def storage_ptr(tensor: torch.Tensor) -> int:
 
 
 def storage_size(tensor: torch.Tensor) -> int:
-    """How many bytes the memory has that a tensor lies in."""
+    """The size of a tensor's storage in bytes."""
     try:
         return _storage(tensor).nbytes()
     except NotImplementedError:
@@ -76,7 +79,7 @@ def _end_ptr(tensor: torch.Tensor) -> int:
 
 
 def _find_shared_tensors(state_dict: Dict[str, torch.Tensor]) -> List[Set[str]]:
-    """Names of tensors whose bytes overlap in one storage, together."""
+    """Groups of names of tensors whose bytes overlap in one storage."""
     storages: Dict[tuple, Dict[str, torch.Tensor]] = defaultdict(dict)
     for name, tensor in state_dict.items():
         place = tensor.device, storage_ptr(tensor), storage_size(tensor)
@@ -86,18 +89,18 @@ def _find_shared_tensors(state_dict: Dict[str, torch.Tensor]) -> List[Set[str]]:
 
 
 def _is_complete(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is all of the memory that it lies in."""
+    """Whether a tensor covers its complete storage."""
     return tensor.data_ptr() == storage_ptr(tensor) and tensor.numel() * tensor.element_size() == storage_size(tensor)
 
 
 def _remove_duplicate_names(state_dict: Dict[str, torch.Tensor], *, preferred_names: Optional[Iterable[str]] = None,
                             discard_names: Optional[Iterable[str]] = None) -> Dict[str, List[str]]:
-    """The names that another one stands for, by that name."""
+    """For each name that is kept, the names that it replaces."""
     removed: Dict[str, List[str]] = {}
     for shared in _find_shared_tensors(state_dict):
         complete = {name for name in shared if _is_complete(state_dict[name])}
         if not complete:
-            raise RuntimeError(f"{sorted(shared)} are parts of memory that none of them covers: copy them, so that each has its own")
+            raise RuntimeError(f"{sorted(shared)} share memory, and none of them covers all of it: copy them, so that each has its own")
         keep = min(complete & set(preferred_names or ()) or complete - set(discard_names or ()) or complete)
         if len(shared) > 1:
             removed[keep] = sorted(shared - {keep})
@@ -105,7 +108,7 @@ def _remove_duplicate_names(state_dict: Dict[str, torch.Tensor], *, preferred_na
 
 
 def _to_ndarray(tensor: torch.Tensor) -> tuple:
-    """The bytes of a contiguous tensor as an array, and the tensor on the CPU that has them."""
+    """The bytes of a contiguous tensor as an array, and the CPU tensor that owns them."""
     import numpy
 
     tensor = tensor.to("cpu")
