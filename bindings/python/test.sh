@@ -39,7 +39,7 @@ done
 (cd "$out" && PYTHONPATH=$out/site:$out/packages "$python" -m pytest -q -p no:cacheprovider "$here/tests") |
     tee "$out/pytest.log"
 passed=$(sed -n 's/^\([0-9]*\) passed.*/\1/p' "$out/pytest.log")
-[ -n "$passed" ] && ! grep -q ' failed' "$out/pytest.log" || { echo "python: ${passed:-0} passed, 1 failed"; exit 1; }
+[ -n "$passed" ] && ! grep -qE ' (failed|errors?)([ ,]|$)' "$out/pytest.log" || { echo "python: ${passed:-0} passed, 1 failed"; exit 1; }
 
 # Debian's PyTorch does not have CUDA; PyPI's would be gigabytes.
 torch=${TORCH_PYTHON:-/usr/bin/python3}

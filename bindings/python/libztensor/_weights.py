@@ -341,9 +341,10 @@ def _of_pairs(name: str, one) -> slice:
 class Opened(Handle):
     """An open file or model, like safetensors' ``safe_open``. Use it in a ``with`` block."""
 
-    def __init__(self, filename: AnyPath, framework: Any, mapped: bool, part: bool = False) -> None:
-        self._framework = framework
-        self._file = File.open_model(os.fspath(filename), mode="private" if mapped else "auto", part=part)
+    def __init__(self, filename: AnyPath, framework: Any, mapped: bool, part: bool = False, combine: bool = False) -> None:
+        self._framework, self._path, self._part = framework, os.fspath(filename), part
+        self._file = File.open_model(self._path, mode="private" if mapped else "auto", part=part, combine=combine)
+        self._combine, self._with_weights = combine, None
         self._mapped = Mapped(self._file) if mapped else None
         self._all: Optional[dict[str, Weight]] = None
 
@@ -368,7 +369,18 @@ class Opened(Handle):
         return self
 
     def __exit__(self, *_: Any) -> None:
+        if self._with_weights is not None:
+            self._with_weights.__exit__()
         self._file.close()
+
+    def _combined(self) -> "Opened":
+        """The file with the tensors of each quantized weight as one object: codes alone are not numbers."""
+        self._file._live()
+        if self._combine:
+            return self
+        if self._with_weights is None:
+            self._with_weights: Optional[Opened] = Opened(self._path, self._framework, False, self._part, combine=True)
+        return self._with_weights
 
     def keys(self) -> list[str]:
         """The names of all tensors, sorted."""
@@ -395,19 +407,22 @@ class Opened(Handle):
 
     def get_tensor(self, name: str, *, dtype: Any = None) -> Any:
         """A tensor. With dtype, such as "float32": its numbers, decoded into a new tensor, also for blocks,
-        groups and sparse objects; see Object.numpy."""
+        quantized weights and sparse objects; see Object.numpy."""
         if dtype is not None and named(dtype) == FOUR:
             return self._framework.four(self._file[name])
-        return take(self._file, [self._weight(name, dtype)], self._framework, self._mapped)[name]
+        of = self if dtype is None else self._combined()
+        return take(of._file, [of._weight(name, dtype)], of._framework, of._mapped)[name]
 
     def get_tensors(self, *, dtype: Any = None) -> dict[str, Any]:
         """All tensors, by name. dtype: as for load_file."""
-        self._file._live()
-        return load(self._file, self._framework, self._mapped, dtype=dtype)
+        of = self if dtype is None else self._combined()
+        of._file._live()
+        return load(of._file, of._framework, of._mapped, dtype=dtype)
 
     def get_slice(self, name: str, *, dtype: Any = None) -> Slice:
         """A tensor that is read in parts. dtype: as for get_tensor; blocks are read as whole blocks."""
-        return Slice(self, self._weight(name, dtype))
+        of = self if dtype is None else self._combined()
+        return Slice(of, of._weight(name, dtype))
 
 
 def in_place(of: Weight, framework, mapped: Optional[Mapped]):

@@ -113,8 +113,9 @@ def load_file(filename: Union[str, os.PathLike[str]], *, mapped: bool = False, b
 
 
 def load(data: bytes, *, skip_unreadable: bool = False, dtype: Any = None) -> Dict[str, Any]:
-    """All tensors of a result of save, or of any file in memory. skip_unreadable, dtype: as for load_file."""
-    with File.open_memory(data) as file:
+    """All tensors of a result of save, or of any file in memory. skip_unreadable, dtype: as for load_file, but
+    without config.json, which quantized weights of most tools need."""
+    with File.open_memory(data, combine=dtype is not None) as file:
         return _weights.load(file, _NumPy, None, skip_unreadable, dtype)
 
 

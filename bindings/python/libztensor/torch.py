@@ -190,8 +190,9 @@ def load_file(filename: Union[str, os.PathLike[str]], device: Union[str, int] = 
 
 
 def load(data: bytes, *, skip_unreadable: bool = False, dtype: Any = None) -> Dict[str, Any]:
-    """All tensors of a result of save, or of any file in memory. skip_unreadable, dtype: as for load_file."""
-    with File.open_memory(data) as file:
+    """All tensors of a result of save, or of any file in memory. skip_unreadable, dtype: as for load_file, but
+    without config.json, which quantized weights of most tools need."""
+    with File.open_memory(data, combine=dtype is not None) as file:
         return _weights.load(file, _Torch("cpu"), None, skip_unreadable, dtype)
 
 
@@ -271,6 +272,7 @@ def iterate(filename: Union[AnyPath, Sequence[AnyPath]], device: Union[str, int]
     share a tensor in equal parts, or None for the complete tensor. dtype: as for load_file."""
     if not 0 <= rank < world:
         raise ValueError(f"rank {rank} is not one of {world}")
+    how = {"mode": "auto", "combine": dtype is not None}
     several = isinstance(filename, (list, tuple))
-    with File.open_parts(filename, mode="auto") if several else File.open_model(os.fspath(filename), mode="auto") as file:
+    with File.open_parts(filename, **how) if several else File.open_model(os.fspath(filename), **how) as file:
         yield from _weights.in_pieces(file, _Torch(device), budget, rank, world, dimension, dtype)

@@ -226,6 +226,11 @@ def test_programs_import_it_instead_of_safetensors(tmp_path, packages):
     assert printed == "__main__ [0, 1, 2] ['-m', 'x'] its folder\n"
     installed = "import sys; sys.argv[1:1] = []; import libztensor.safetensors; libztensor.safetensors.install()\n" + PROGRAM
     assert "[0, 1, 2]" in python(*isolated, "-c", installed, *arguments, path=packages, cwd=tmp_path)
+    outer = "import subprocess, sys; subprocess.run([sys.executable, *sys.argv[1:]], check=True)"
+    (folder / "outer.py").write_text(outer)
+    again = [*isolated, "-m", "libztensor.safetensors", folder / "program.py", *arguments]
+    printed = python(*isolated, "-m", "libztensor.safetensors", folder / "outer.py", *again, path=packages, cwd=tmp_path)
+    assert printed == "__main__ [0, 1, 2] ['-m', 'x'] its folder\n", "a program that starts the module again"
     refused = "import safetensors, libztensor.safetensors\ntry: libztensor.safetensors.install()\nexcept RuntimeError as e: print(e)"
     if len(packages) == 3:
         assert "imported already" in python("-c", refused, path=packages, cwd=tmp_path)
@@ -235,3 +240,10 @@ def test_a_command_line_without_a_program_prints_the_usage(tmp_path):
     for arguments in ([], ["-m"], ["--help"]):
         found = subprocess.run([sys.executable, "-m", "libztensor.safetensors", *arguments], capture_output=True, text=True)
         assert found.returncode == 1 and "usage: python -m libztensor.safetensors PROGRAM" in found.stderr
+
+
+def test_shapes_of_other_numbers_are_rejected():
+    array = np.zeros(6, "float32")
+    for shape, error in (([2.0, 3.0], TypeError), ([-2, -3], own.SafetensorError)):
+        with pytest.raises(error):
+            own.TensorSpec(dtype="float32", shape=shape, data_ptr=array.ctypes.data, data_len=array.nbytes)

@@ -11,6 +11,7 @@ the modules of this package. They read files of every container that libztensor 
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import sys
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
@@ -54,7 +55,9 @@ class TensorSpec:
     def __init__(self, *, dtype: str, shape: Sequence[int], data_ptr: int, data_len: int) -> None:
         if dtype not in _TYPES:
             raise SafetensorError(f"dtype {dtype!r} is not one of {', '.join(sorted(_TYPES))}")
-        self._type, self.shape = _TYPES[dtype], list(shape)
+        self._type, self.shape = _TYPES[dtype], [int(operator.index(size)) for size in shape]
+        if any(size < 0 for size in self.shape):
+            raise SafetensorError(f"the shape {self.shape} has a negative size")
         if self._type == PAIRS:
             self._type, self.shape[-1:] = "f4_e2m1", [size * 2 for size in self.shape[-1:]]
         self.dtype: str = _safetensors.NAMES[self._type]
@@ -109,8 +112,7 @@ def install() -> None:
     loaded = sys.modules.get("safetensors")
     if loaded is not None and os.path.dirname(os.path.dirname(loaded.__file__ or "")) != folder:
         raise RuntimeError(f"safetensors was imported already, from {loaded.__file__}: call install() before that")
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    sys.path[:] = [folder, *(place for place in sys.path if place != folder)]
     inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if folder not in inherited:
         os.environ["PYTHONPATH"] = os.pathsep.join([folder, *filter(None, inherited)])

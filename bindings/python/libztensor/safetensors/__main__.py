@@ -13,14 +13,14 @@ def main() -> None:
     is_module = given[:1] == ["-m"]
     if len(given) <= is_module or given[0] in ("-h", "--help"):
         sys.exit("usage: python -m libztensor.safetensors PROGRAM ... | -m MODULE ...")
-    install()
     sys.argv = given[is_module:]
+    if not is_module and not getattr(sys.flags, "safe_path", False):
+        # search the program's folder instead of the current one, which -m put there
+        sys.path[0] = os.path.dirname(os.path.realpath(sys.argv[0]))
+    install()
     if is_module:
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     else:
-        # search the program's folder instead of the current one, which -m put there
-        if not getattr(sys.flags, "safe_path", False):
-            sys.path[1] = os.path.dirname(os.path.realpath(sys.argv[0]))
         runpy.run_path(sys.argv[0], run_name="__main__")
 
 
