@@ -5,11 +5,9 @@ use crate::failure::{Failure, Outcome};
 use crate::names;
 use crate::output::{Output, Tone};
 use crate::standard_input::is_standard;
-use crate::{elements, models, text};
+use crate::{attributes, elements, models, text};
 use std::collections::BTreeMap;
 use std::path::Path;
-use ztensor::container::json;
-use ztensor::error::Result;
 use ztensor::model::value::Value;
 use ztensor::reader::{Component, File, Object, OpenOptions};
 
@@ -64,7 +62,7 @@ fn of_file(out: &mut Output, path: &Path, file: &File) -> Outcome<()> {
     if let Some(line) = quantized(path, file)? {
         fact(out, "quantized", line)?;
     }
-    attributes(out, path, file.attributes())
+    write_attributes(out, path, file.attributes())
 }
 
 /// The weights of a checkpoint that a tool quantized, by their schemes, and the other tensors by their types;
@@ -117,7 +115,7 @@ fn of_object(out: &mut Output, path: &Path, object: &Object<'_>) -> Outcome<()> 
     for component in object.components() {
         of_component(out, &component)?;
     }
-    attributes(out, path, object.attributes())
+    write_attributes(out, path, object.attributes())
 }
 
 fn of_component(out: &mut Output, component: &Component<'_>) -> Outcome<()> {
@@ -130,7 +128,9 @@ fn of_component(out: &mut Output, component: &Component<'_>) -> Outcome<()> {
     fact(out, "  stored", exact(component.stored_size()))?;
     let decoded = component.size().map_or_else(|e| format!("unknown: {e}"), exact);
     fact(out, "  decoded", text::one_line(&decoded))?;
-    fact(out, "  digest", component.digest().map_or(std::borrow::Cow::Borrowed("none"), text::name))?;
+    let of_archive = || component.member_crc32().map(|sum| format!("crc32:0x{sum:08X}, of the archive"));
+    let digest = component.digest().map(|digest| text::name(digest).into_owned()).or_else(of_archive);
+    fact(out, "  digest", digest.unwrap_or_else(|| String::from("none")))?;
     let caps = component.caps();
     let borrowed = if caps.map { "yes" } else { "no: it is read or decoded" };
     fact(out, "  in place", borrowed)?;
@@ -141,30 +141,10 @@ fn of_component(out: &mut Output, component: &Component<'_>) -> Outcome<()> {
     Ok(())
 }
 
-fn attributes(out: &mut Output, path: &Path, map: Option<Value<'_>>) -> Outcome<()> {
-    let lines = attributes_shown(map).map_err(|e| Failure::at(path, e))?;
+fn write_attributes(out: &mut Output, path: &Path, map: Option<Value<'_>>) -> Outcome<()> {
+    let lines = attributes::lines(map).map_err(|e| Failure::at(path, e))?;
     fact(out, "attributes", lines.len())?;
     lines.iter().try_for_each(|line| out.line(format_args!("  {line}")))
-}
-
-/// A line for each attribute, with its value as JSON.
-pub fn attributes_shown(map: Option<Value<'_>>) -> Result<Vec<String>> {
-    let pairs = map.unwrap_or(Value::EMPTY_MAP).pairs();
-    let line = |(key, value): (Value<'_>, Value<'_>)| {
-        let key = key.as_text().map_or_else(|| json::write(key), |key| Ok(key.to_owned()))?;
-        Ok(format!("{} = {}", text::name(&key), short(&json::write(value)?)))
-    };
-    pairs.map(line).collect()
-}
-
-/// A value shortened to a few lines; `zt attr get` prints all of it.
-fn short(value: &str) -> String {
-    const MAX_SHOWN: usize = 200;
-    let shown = text::one_line(value);
-    match shown.char_indices().nth(MAX_SHOWN) {
-        Some((end, _)) => format!("{}... ({})", &shown[..end], text::size(value.len() as u64)),
-        None => shown.into_owned(),
-    }
 }
 
 fn exact(bytes: u64) -> String {

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod attr;
+mod attributes;
 mod bench;
 mod combine;
 mod completions;

@@ -123,7 +123,7 @@ fn write(out: &mut Output, rows: &[(Object<'_>, Component<'_>, Found)]) -> Outco
     let right = |heading| (heading, Align::Right);
     let mut table = Table::new(&[
         ("NAME", Align::Left),
-        ("DTYPE", Align::Left),
+        ("TYPE", Align::Left),
         right("NUMBERS"),
         right("MIN"),
         right("MAX"),

@@ -1,0 +1,58 @@
+//! Attributes for people: a line for each, with its type and its value as JSON.
+
+use crate::text;
+use ztensor::container::json;
+use ztensor::error::Result;
+use ztensor::model::dtype::Dtype;
+use ztensor::model::value::{Element, Kind, Value};
+
+/// A line for each attribute: `general.alignment: u32 = 32`.
+pub fn lines(map: Option<Value<'_>>) -> Result<Vec<String>> {
+    let line = |(key, value): (Value<'_>, Value<'_>)| {
+        let (key, type_of) = (key_text(key)?, type_name(value));
+        Ok(format!("{}: {type_of} = {}", text::name(&key), short(&json::write(value)?)))
+    };
+    map.unwrap_or(Value::EMPTY_MAP).pairs().map(line).collect()
+}
+
+/// A key that is not a text is shown as JSON.
+fn key_text(key: Value<'_>) -> Result<String> {
+    key.as_text().map_or_else(|| json::write(key), |key| Ok(key.to_owned()))
+}
+
+/// The type of a value: `u32`, `string`, `[string] x 32000`. Only GGUF states the widths of numbers.
+pub fn type_name(value: Value<'_>) -> String {
+    let stated = || value.dtype().map(Dtype::name);
+    match value.kind() {
+        Kind::Null => String::from("null"),
+        Kind::Bool(_) => String::from("bool"),
+        Kind::Unsigned(_) | Kind::Negative(_) => stated().unwrap_or("integer").to_owned(),
+        Kind::Float(_) => stated().unwrap_or("float").to_owned(),
+        Kind::Text(_) => String::from("string"),
+        Kind::Bytes(_) => String::from("bytes"),
+        Kind::Array(items) => {
+            let is_text = |item: Value<'_>| item.as_text().is_some();
+            let of_items = match items.element() {
+                Element::Number(dtype) => dtype.name(),
+                Element::Array => "array",
+                Element::Text => "string",
+                Element::Any if !items.is_empty() && items.iter().all(is_text) => "string",
+                Element::Any => "any",
+            };
+            format!("[{of_items}] x {}", items.len())
+        }
+        Kind::Map(pairs) => format!("map x {}", pairs.len()),
+        Kind::Tag(number, _) => format!("tag {number}"),
+        Kind::Simple(number) => format!("simple {number}"),
+    }
+}
+
+/// The start of a long value; `zt attr get` prints all of it.
+fn short(value: &str) -> String {
+    const MAX_SHOWN: usize = 100;
+    let shown = text::one_line(value);
+    match shown.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => format!("{}... ({})", &shown[..end], text::size(value.len() as u64)),
+        None => shown.into_owned(),
+    }
+}
