@@ -9,7 +9,7 @@ use ztensor::model::manifest::Encoding;
 
 pub use inspect::{
     Add, Attr, AttrAction, Bench, Cat, Compact, Completions, Diff, Edit, Extract, Head, Id, Info, Merge,
-    Move, Remove, Report, Split, Stats,
+    Move, Remove, Report, Split, Stats, Tree,
 };
 use values::{alignment, encoding, frame_size, rename, size, type_rule};
 pub use values::{is_path, Chosen, Floats, Meaning, Rename, TypeRule};
@@ -38,6 +38,8 @@ pub struct Arguments {
 pub enum Command {
     /// List the contents of files
     Ls(Ls),
+    /// Show what a model is made of: sums by name prefix, all layers at once
+    Tree(Tree),
     /// Show everything about a file, or about some of its objects
     Info(Info),
     /// Compare two files or models of any containers
@@ -107,9 +109,10 @@ pub struct Ls {
     pub more: Vec<String>,
     #[command(flatten)]
     pub meaning: Meaning,
-    /// Show sums by name prefix, to this depth [default: 3]
-    #[arg(long, value_name = "DEPTH", num_args = 0..=1, require_equals = true, default_missing_value = "3", conflicts_with_all = ["json", "sort", "totals"])]
-    pub tree: Option<usize>,
+    /// Show objects of the same type and shape, whose names differ only in a number, as one line with their
+    /// number and sum
+    #[arg(long, conflicts_with_all = ["json", "totals", "long"])]
+    pub fold: bool,
     /// Show sums by type instead of the list
     #[arg(long, conflicts_with = "json")]
     pub totals: bool,

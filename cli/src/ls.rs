@@ -3,11 +3,11 @@
 use crate::arguments::{is_path, Chosen, Ls, Sort};
 use crate::elements::stored_size;
 use crate::failure::{report, Failure, Outcome};
+use crate::fold::fold;
 use crate::names;
 use crate::output::{Output, Tone};
 use crate::remote;
 use crate::table::{Align, Table};
-use crate::tree::Tree;
 use crate::{attributes, elements, json, models, text};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -71,22 +71,31 @@ fn list(
         let attributes = attributes::lines(file.attributes()).map_err(|e| Failure::at(path, e))?;
         attributes.iter().try_for_each(|line| out.line(format_args!("{line}")))?;
     }
-    match (arguments.tree, arguments.totals) {
-        (Some(depth), _) => tree(&objects, depth).write(out)?,
-        (None, true) => by_type(&objects).write(out)?,
-        (None, false) => table(&objects, arguments.long).write(out)?,
-    }
+    let table = match (arguments.fold, arguments.totals) {
+        (true, _) => folded(&objects),
+        (false, true) => by_type(&objects),
+        (false, false) => table(&objects, arguments.long),
+    };
+    table.write(out)?;
     out.line(format_args!("{}", totals(&file, &objects)))
 }
 
-fn tree(objects: &[Object<'_>], depth: usize) -> Tree {
-    let mut tree = Tree::default();
-    for object in objects {
-        let types: Vec<_> = object.components().map(|c| elements::full_type_name(&c)).collect();
-        let what = format!("{} {}", text::name(&types.join(" + ")), text::shape(object.shape()));
-        tree.add(&names::text(object), depth, stored_size(object), what);
+/// Objects whose names differ only in a number, as one line.
+fn folded(objects: &[Object<'_>]) -> Table {
+    let (left, right) = (|heading| (heading, Align::Left), |heading| (heading, Align::Right));
+    let mut table =
+        Table::new(&[left("NAME"), left("TYPE"), left("SHAPE"), right("OBJECTS"), right("STORED")]);
+    for line in fold(objects, true) {
+        let (type_of, shape) = line.kinds.first().cloned().unwrap_or_default();
+        table.row(vec![
+            text::name(&line.name).into_owned(),
+            text::name(&type_of).into_owned(),
+            text::shape(&shape),
+            line.objects.to_string(),
+            text::size(line.stored),
+        ]);
     }
-    tree
+    table
 }
 
 /// The bytes of each type.
@@ -233,7 +242,8 @@ fn cut(text_of: &str, long: bool) -> String {
     }
 }
 
-fn totals(file: &File, objects: &[Object<'_>]) -> String {
+/// The last line: counts and sums of these objects, and what the file is.
+pub fn totals(file: &File, objects: &[Object<'_>]) -> String {
     let shown = objects.len() as u64;
     let all = file.object_count() as u64;
     let of_all = if shown == all { String::new() } else { format!(" of {all}") };

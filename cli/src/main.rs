@@ -16,6 +16,7 @@ mod edit;
 mod elements;
 mod extract;
 mod failure;
+mod fold;
 mod head;
 mod id;
 mod info;
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
 fn run(command: &Command) -> failure::Outcome<()> {
     match command {
         Command::Ls(arguments) => ls::run(arguments),
+        Command::Tree(arguments) => tree::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Diff(arguments) => diff::run(arguments),
         Command::Head(arguments) => head::run(arguments),

@@ -5,6 +5,25 @@ use clap::{ArgGroup, Args, Subcommand};
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
+#[command(after_help = "Example: zt tree model.safetensors")]
+pub struct Tree {
+    /// The file or model, as in ls
+    pub file: PathBuf,
+    /// Only these objects. NAME is an object's name or, if no object has it, a pattern; `*` also matches dots
+    /// and slashes
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    #[command(flatten)]
+    pub meaning: Meaning,
+    /// Use only the first N parts of names; dots and slashes separate parts
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub depth: u8,
+    /// Show each layer by itself. Without it, objects whose names differ only in a number share a line
+    #[arg(long)]
+    pub no_fold: bool,
+}
+
+#[derive(Args)]
 #[command(after_help = "Example: zt info model.gguf blk.0.attn_q.weight")]
 pub struct Info {
     /// The file or model, as in ls

@@ -20,10 +20,11 @@ pub enum Effect {
 /// The words of a command, for a [`Scene`], and what it does.
 pub type Row = (&'static str, Effect);
 
-pub const ROWS: [Row; 36] = [
+pub const ROWS: [Row; 37] = [
     ("ls {in}", Prints),
     ("ls --json {in}", Prints),
-    ("ls --tree {in}", Prints),
+    ("ls --fold {in}", Prints),
+    ("tree {in}", Prints),
     ("ls --totals --attributes {in}", Prints),
     ("info {in}", Prints),
     ("info {in} model.a.weight", Prints),
