@@ -2,6 +2,7 @@
 
 use crate::arguments::{Chosen, Info};
 use crate::failure::{Failure, Outcome};
+use crate::memory::Memory;
 use crate::names;
 use crate::output::{Output, Tone};
 use crate::standard_input::is_standard;
@@ -15,7 +16,9 @@ pub fn run(arguments: &Info) -> Outcome<()> {
     let path = &arguments.file;
     let file = models::open(path)?;
     let mut out = Output::new();
-    if arguments.names.is_empty() {
+    if arguments.memory {
+        Memory::of(&file, arguments.context).write(&mut out)?;
+    } else if arguments.names.is_empty() {
         of_file(&mut out, path, &file)?;
     }
     let mut is_first = true;

@@ -23,6 +23,7 @@ mod info;
 mod interrupt;
 mod json;
 mod ls;
+mod memory;
 mod models;
 mod names;
 mod new_files;

@@ -33,6 +33,13 @@ pub struct Info {
     pub names: Vec<String>,
     #[command(flatten)]
     pub meaning: Meaning,
+    /// Show the bytes in memory by type and by layer, and those of the key-value cache in f16, as the
+    /// attributes of a GGUF file give its size
+    #[arg(long, conflicts_with = "names")]
+    pub memory: bool,
+    /// Positions in the key-value cache [default: the attribute context_length]
+    #[arg(long, value_name = "N", requires = "memory", value_parser = clap::value_parser!(u64).range(1..))]
+    pub context: Option<u64>,
 }
 
 #[derive(Args)]

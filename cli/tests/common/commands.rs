@@ -20,7 +20,7 @@ pub enum Effect {
 /// The words of a command, for a [`Scene`], and what it does.
 pub type Row = (&'static str, Effect);
 
-pub const ROWS: [Row; 37] = [
+pub const ROWS: [Row; 38] = [
     ("ls {in}", Prints),
     ("ls --json {in}", Prints),
     ("ls --fold {in}", Prints),
@@ -28,6 +28,7 @@ pub const ROWS: [Row; 37] = [
     ("ls --totals --attributes {in}", Prints),
     ("info {in}", Prints),
     ("info {in} model.a.weight", Prints),
+    ("info --memory {in}", Prints),
     ("diff {in} {in}", Prints),
     ("diff --json --attributes {in} {zt}", Prints),
     ("head {in}", Prints),
