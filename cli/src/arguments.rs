@@ -3,6 +3,7 @@
 mod inspect;
 mod values;
 
+use crate::standard_input::is_standard;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use ztensor::model::manifest::Encoding;
@@ -86,6 +87,26 @@ pub enum Command {
     #[cfg(feature = "compat")]
     #[command(hide = true)]
     ReadWithCompat(ReadWithCompat),
+}
+
+impl Command {
+    /// Whether standard output is JSON. It is not if a file is written to it.
+    pub fn prints_json(&self) -> bool {
+        match self {
+            Command::Ls(given) => given.json,
+            Command::Info(given) => given.json,
+            Command::Diff(given) => given.json,
+            Command::Head(given) => given.json,
+            Command::Stats(given) => given.json,
+            Command::Bench(given) => given.json,
+            Command::Report(given) => given.json && !is_standard(&given.output),
+            Command::Attr(Attr { action: AttrAction::Get { json, .. } }) => *json,
+            Command::Verify(given) => given.json,
+            Command::Id(given) => given.json,
+            Command::Convert(given) => given.json && !is_standard(&given.output),
+            _ => false,
+        }
+    }
 }
 
 #[cfg(feature = "compat")]

@@ -15,6 +15,19 @@ pub fn lines(map: Option<Value<'_>>) -> Result<Vec<String>> {
     map.unwrap_or(Value::EMPTY_MAP).pairs().map(line).collect()
 }
 
+/// A JSON array with the key, the type and the value of each attribute.
+pub fn as_json(map: Option<Value<'_>>) -> Result<String> {
+    let pairs = map.unwrap_or(Value::EMPTY_MAP).pairs();
+    let entries: Result<Vec<_>> = pairs.map(|(key, value)| entry(&key_text(key)?, value)).collect();
+    Ok(format!("[{}]", entries?.join(",\n")))
+}
+
+/// An attribute in JSON. The library writes the value, as integers may be beyond those of serde_json.
+pub fn entry(key: &str, value: Value<'_>) -> Result<String> {
+    let (key, type_of) = (serde_json::json!(key), serde_json::json!(type_name(value)));
+    Ok(format!("{{\"key\": {key}, \"type\": {type_of}, \"value\": {}}}", json::write(value)?))
+}
+
 /// A key that is not a text is shown as JSON.
 fn key_text(key: Value<'_>) -> Result<String> {
     key.as_text().map_or_else(|| json::write(key), |key| Ok(key.to_owned()))

@@ -4,9 +4,11 @@ use crate::arguments::{Chosen, Info};
 use crate::failure::{Failure, Outcome};
 use crate::memory::Memory;
 use crate::names;
+use crate::notes::Notes;
 use crate::output::{Output, Tone};
 use crate::standard_input::is_standard;
 use crate::{attributes, elements, models, text};
+use serde_json::{json, Value as Json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use ztensor::model::value::Value;
@@ -16,6 +18,10 @@ pub fn run(arguments: &Info) -> Outcome<()> {
     let path = &arguments.file;
     let file = models::open(path)?;
     let mut out = Output::new();
+    if arguments.json {
+        out.json(&as_json(arguments, &file)?)?;
+        return out.flush();
+    }
     if arguments.memory {
         Memory::of(&file, arguments.context).write(&mut out)?;
     } else if arguments.names.is_empty() {
@@ -32,6 +38,76 @@ pub fn run(arguments: &Info) -> Outcome<()> {
         }
     }
     out.flush()
+}
+
+/// The same in JSON.
+fn as_json(arguments: &Info, file: &File) -> Outcome<String> {
+    let path = &arguments.file;
+    if arguments.memory {
+        let memory = Memory::of(file, arguments.context).as_json();
+        return Ok(format!("{:#}\n", Notes::default().with(json!({ "memory": memory }))));
+    }
+    let at_path = |e| Failure::at(path, e);
+    if arguments.names.is_empty() {
+        let identity = file.identity().map_err(at_path)?;
+        let types = by_type(file).into_iter().map(|(name, (components, elements, stored))| {
+            json!({ "type": name, "components": components, "elements": elements, "stored": stored })
+        });
+        let facts = json!({
+            "container": file.container().name(),
+            "version": file.version(),
+            "size": file.size(),
+            "manifest_hash": format!("{:016x}", identity.manifest_hash),
+            "parts": file.parts().map(|part| json!({ "name": part.label(), "size": part.size() })).collect::<Vec<_>>(),
+            "object_count": file.object_count(),
+            "types": types.collect::<Vec<_>>(),
+            "quantized": quantized(path, file)?,
+        });
+        let attributes = attributes::as_json(file.attributes()).map_err(at_path)?;
+        return Ok(with_attributes(&Notes::default().with(facts), &attributes) + "\n");
+    }
+    let chosen = Chosen::some_of(&arguments.names, arguments.meaning, path, &[file])?;
+    let objects: Outcome<Vec<_>> = file
+        .objects()
+        .filter(|object| chosen.has(object))
+        .map(|object| {
+            let attributes = attributes::as_json(object.attributes()).map_err(at_path)?;
+            Ok(with_attributes(&object_facts(&object), &attributes))
+        })
+        .collect();
+    let notes = Notes::default().with(json!({}))["notes"].to_string();
+    Ok(format!("{{\"objects\": [\n{}\n],\n\"notes\": {notes}}}\n", objects?.join(",\n")))
+}
+
+/// Facts in JSON, with attributes that are JSON already.
+fn with_attributes(facts: &Json, attributes: &str) -> String {
+    let facts = facts.to_string();
+    format!("{}, \"attributes\": {attributes}}}", facts.strip_suffix('}').unwrap_or(&facts))
+}
+
+fn object_facts(object: &Object<'_>) -> Json {
+    let components = object.components().map(|component| {
+        json!({
+            "role": component.role(),
+            "type": elements::full_type_name(&component),
+            "encoding": component.encoding_name(),
+            "offset": component.offset(),
+            "stored": component.stored_size(),
+            "decoded": component.size().ok(),
+            "digest": component.digest(),
+            "crc32": component.member_crc32(),
+            "in_place": component.caps().map,
+            "part": component.part_number(),
+        })
+    });
+    json!({
+        "name": names::in_json(object.name_bytes()),
+        "format": object.format_name(),
+        "type": elements::type_of_object(object),
+        "shape": object.shape(),
+        "elements": object.element_count(),
+        "components": components.collect::<Vec<_>>(),
+    })
 }
 
 /// Prints a property with its name.

@@ -2,10 +2,10 @@
 
 use crate::arguments::{is_path, Chosen, Ls, Sort};
 use crate::elements::stored_size;
-use crate::failure::{report, Failure, Outcome};
+use crate::failure::{error, Failure, Outcome};
 use crate::fold::fold;
 use crate::names;
-use crate::output::{Output, Tone};
+use crate::output::{print_errors, Output, Tone};
 use crate::remote;
 use crate::table::{Align, Table};
 use crate::{attributes, elements, json, models, text};
@@ -36,6 +36,7 @@ pub fn run(arguments: &Ls) -> Outcome<()> {
             Err(failure) => {
                 out.flush()?;
                 failure.report();
+                print_errors();
                 failed = true;
             }
         }
@@ -43,7 +44,7 @@ pub fn run(arguments: &Ls) -> Outcome<()> {
     out.flush()?;
     // If a file cannot be read, its contents are unknown.
     for text in unmatched.iter().filter(|_| !failed) {
-        report(&format!("there is neither an object nor a file {text:?}"));
+        error(&format!("there is neither an object nor a file {text:?}"));
     }
     match failed || !unmatched.is_empty() {
         true => Err(Failure::Reported),

@@ -65,11 +65,16 @@ fn main() -> ExitCode {
         notes::report_left_out();
         outcome
     };
-    match std::panic::catch_unwind(run) {
+    if arguments.command.prints_json() {
+        failure::collect_errors();
+    }
+    let status = match std::panic::catch_unwind(run) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => failure.report(),
         Err(_) => ExitCode::from(1), // the panic hook has reported it
-    }
+    };
+    output::print_errors();
+    status
 }
 
 fn run(command: &Command) -> failure::Outcome<()> {

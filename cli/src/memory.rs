@@ -4,6 +4,7 @@ use crate::failure::Outcome;
 use crate::output::Output;
 use crate::table::{Align, Table};
 use crate::{elements, fold, text};
+use serde_json::{json, Value as Json};
 use std::collections::BTreeMap;
 use ztensor::model::value::{Kind, Value};
 use ztensor::reader::{File, Object};
@@ -140,6 +141,28 @@ impl Memory {
             }
             Err(why) => out.line(format_args!("cache    not estimated: {}", text::one_line(why))),
         }
+    }
+
+    pub fn as_json(&self) -> Json {
+        let types = self.types.iter();
+        let types = types
+            .map(|(name, sum)| json!({ "type": name, "components": sum.count, "bytes": sum.bytes }))
+            .collect::<Vec<_>>();
+        let layers = self.layers.iter().map(|Layers { name, count, each }| {
+            json!({ "names": name, "layers": count, "objects_each": each.count, "bytes_each": each.bytes })
+        });
+        let cache = self.cache.as_ref().ok();
+        json!({
+            "types": types,
+            "layers": layers.collect::<Vec<_>>(),
+            "other_objects": self.other.count,
+            "other_bytes": self.other.bytes,
+            "tensor_bytes": self.tensors,
+            "cache_bytes": cache.map(|cache| cache.bytes),
+            "cache_formula": cache.map(Cache::formula),
+            "cache_not_estimated": self.cache.as_ref().err(),
+            "context": cache.map(|cache| cache.context),
+        })
     }
 }
 

@@ -1,7 +1,8 @@
 //! Parses the command line. An error is a single line like every failure, and help is a result.
 
 use crate::arguments::Arguments;
-use crate::failure::{report, Failure};
+use crate::failure::{collect_errors, error as report, Failure};
+use crate::output::print_errors;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Error, Parser};
 use std::ffi::OsString;
@@ -24,7 +25,11 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Exi
             ExitCode::from(2)
         }
         _ => {
+            if words.iter().any(|word| word == "--json") {
+                collect_errors();
+            }
             report(&format!("{}; {} --help has more", what_is_wrong(&error), command_of(&words)));
+            print_errors();
             ExitCode::from(2)
         }
     })

@@ -40,6 +40,9 @@ pub struct Info {
     /// Positions in the key-value cache [default: the attribute context_length]
     #[arg(long, value_name = "N", requires = "memory", value_parser = clap::value_parser!(u64).range(1..))]
     pub context: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args)]
@@ -146,6 +149,9 @@ pub struct Report {
     /// Replace an existing page
     #[arg(long)]
     pub force: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
     /// Number of threads; 0 for one per processor
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
@@ -243,6 +249,9 @@ pub enum AttrAction {
         /// The key; for an attribute of an object, the object's name before it
         #[arg(value_name = "[OBJECT] KEY", num_args = 0..=2)]
         path: Vec<String>,
+        /// Print JSON, with the types of the values
+        #[arg(long)]
+        json: bool,
     },
     /// Set an attribute without rewriting data
     #[command(after_help = "Example: zt attr set model.zt author 'Jane Doe'")]
