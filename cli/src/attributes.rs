@@ -10,7 +10,7 @@ use ztensor::model::value::{Element, Kind, Value};
 pub fn lines(map: Option<Value<'_>>) -> Result<Vec<String>> {
     let line = |(key, value): (Value<'_>, Value<'_>)| {
         let (key, type_of) = (key_text(key)?, type_name(value));
-        Ok(format!("{}: {type_of} = {}", text::name(&key), short(&json::write(value)?)))
+        Ok(format!("{}: {type_of} = {}", text::name(&key), short(value)?))
     };
     map.unwrap_or(Value::EMPTY_MAP).pairs().map(line).collect()
 }
@@ -60,12 +60,13 @@ pub fn type_name(value: Value<'_>) -> String {
     }
 }
 
-/// The start of a long value; `zt attr get` prints all of it.
-fn short(value: &str) -> String {
-    const MAX_SHOWN: usize = 100;
-    let shown = text::one_line(value);
-    match shown.char_indices().nth(MAX_SHOWN) {
-        Some((end, _)) => format!("{}... ({})", &shown[..end], text::size(value.len() as u64)),
+/// The start of a long value as JSON, less of a list than of a text; `zt attr get` prints all of it.
+fn short(value: Value<'_>) -> Result<String> {
+    let max_shown = if matches!(value.kind(), Kind::Array(_)) { 48 } else { 100 };
+    let json = json::write(value)?;
+    let shown = text::one_line(&json);
+    Ok(match shown.char_indices().nth(max_shown) {
+        Some((end, _)) => format!("{}... ({})", &shown[..end], text::size(json.len() as u64)),
         None => shown.into_owned(),
-    }
+    })
 }

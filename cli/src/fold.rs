@@ -7,7 +7,7 @@ use ztensor::reader::Object;
 
 /// Objects with names that differ only in their folded numbers.
 pub struct Fold {
-    /// The name. Folded numbers are written like `{0-31}`.
+    /// The name, as [`names::shown`] gives it. Folded numbers are written like `{0-31}`.
     pub name: String,
     /// Their types and shapes, without repetition.
     pub kinds: Vec<Kind>,
@@ -88,7 +88,7 @@ fn kind_of(object: &Object<'_>) -> Kind {
 /// Each object by itself.
 pub fn each(objects: &[Object<'_>]) -> Vec<Fold> {
     let one = |object: &Object<'_>| Fold {
-        name: names::text(object).into_owned(),
+        name: names::shown(object).into_owned(),
         kinds: vec![kind_of(object)],
         objects: 1,
         stored: stored_size(object),
@@ -99,7 +99,7 @@ pub fn each(objects: &[Object<'_>]) -> Vec<Fold> {
 /// Folds objects. Each line has the place of its first object. With `by_kind` the objects of a line have the
 /// same type and shape.
 pub fn fold(objects: &[Object<'_>], by_kind: bool) -> Vec<Fold> {
-    let all: Vec<_> = objects.iter().map(|object| names::text(object)).collect();
+    let all: Vec<_> = objects.iter().map(names::shown).collect();
     let mut kinds: Vec<Kind> = Vec::new();
     let mut of_kind = HashMap::new();
     let mut folds: Vec<(usize, Numbered<'_>)> = Vec::new();

@@ -89,7 +89,7 @@ fn folded(objects: &[Object<'_>]) -> Table {
     for line in fold(objects, true) {
         let (type_of, shape) = line.kinds.first().cloned().unwrap_or_default();
         table.row(vec![
-            text::name(&line.name).into_owned(),
+            line.name,
             text::name(&type_of).into_owned(),
             text::shape(&shape),
             line.objects.to_string(),
@@ -261,12 +261,18 @@ pub fn totals(file: &File, objects: &[Object<'_>]) -> String {
         0 | 1 => String::from("file"),
         count => format!("{count} files"),
     };
+    let of_components = match components == shown {
+        true => String::new(),
+        false => format!(", {}", text::count(components, "component")),
+    };
+    let sizes = match decoded {
+        Some(decoded) if decoded == stored => text::size(stored),
+        Some(decoded) => format!("{} stored, {} decoded", text::size(stored), text::size(decoded)),
+        None => format!("{} stored, ? decoded", text::size(stored)),
+    };
     format!(
-        "{}{of_all}, {}: {} stored, {} decoded; {container}, {files} of {}",
+        "{}{of_all}{of_components}: {sizes}; {container}, {files} of {}",
         text::count(shown, "object"),
-        text::count(components, "component"),
-        text::size(stored),
-        decoded.map_or(String::from("?"), text::size),
         text::size(file.size()),
     )
 }

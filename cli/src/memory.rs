@@ -3,7 +3,7 @@
 use crate::failure::Outcome;
 use crate::output::Output;
 use crate::table::{Align, Table};
-use crate::{elements, fold, text};
+use crate::{elements, fold, names, text};
 use serde_json::{json, Value as Json};
 use std::collections::BTreeMap;
 use ztensor::model::value::{Kind, Value};
@@ -83,7 +83,7 @@ impl Memory {
             }
             let bytes = bytes_of(&object);
             tensors = tensors.saturating_add(bytes);
-            match layer(&crate::names::text(&object)) {
+            match layer(&names::shown(&object)) {
                 Some((prefix, number)) => by_layer.entry((prefix.to_owned(), number)).or_default().add(bytes),
                 None => other.add(bytes),
             }
@@ -124,7 +124,7 @@ impl Memory {
         let rest = Layers { name: String::from("other"), count: 1, each: self.other };
         for Layers { name, count, each } in self.layers.iter().chain((rest.each.count > 0).then_some(&rest)) {
             table.row(vec![
-                text::name(name).into_owned(),
+                name.clone(),
                 count.to_string(),
                 each.count.to_string(),
                 text::size(each.bytes),

@@ -111,7 +111,7 @@ impl Tree {
             }
             let share = tree.stored as f64 / self.stored.max(1) as f64 * 100.0;
             table.row(vec![
-                format!("{}{}", "  ".repeat(level), text::name(&name)),
+                format!("{}{}", "  ".repeat(level), name),
                 tree.objects.to_string(),
                 text::size(tree.stored),
                 format!("{share:.1} %"),

@@ -423,7 +423,7 @@ fn layers_are_folded_and_tree_shows_them_at_once() {
     assert_eq!(found[0], ["embed", "f32", "[1]", "1", "4", "B"]);
     assert_eq!(found[1], ["model.layers.7.q.weight", "f32", "[2]", "1", "8", "B"]);
     assert_eq!(found[2], ["model.layers.{0-6,8-11}.q.weight", "f32", "[1]", "11", "44", "B"]);
-    assert!(rows[4].starts_with(&["13", "objects,"]), "{out}");
+    assert!(rows[4].starts_with(&["13", "objects:"]), "{out}");
     let out = run(&[&"tree", &path]).good();
     let rows: Vec<Vec<_>> = out.lines().map(|l| l.split_whitespace().collect()).collect();
     assert_eq!(rows[1], ["embed", "1", "4", "B", "7.1", "%", "f32", "[1]"], "{out}");
@@ -440,5 +440,10 @@ fn layers_are_folded_and_tree_shows_them_at_once() {
         "foreign/valid/amber-nothing.gguf",
     ] {
         run(&[&"tree", &data().join(file)]).good();
+    }
+    let odd = data().join("foreign/valid/amber-name-not-utf8.gguf");
+    for words in [&["ls"][..], &["ls", "--fold"], &["tree"]] {
+        let out = common::Ran::of(zt().args(words).arg(&odd).output().unwrap()).good();
+        assert!(out.contains("\n\\xffraw "), "{out}");
     }
 }
