@@ -107,6 +107,6 @@ title "Every tensor came back bit for bit. The programs are examples/*.c, a page
 echo "  Open $cache/report.html in a browser: the model as a page. Three commands to try:"
 echo
 zt=$zt_folder/$(basename "$2")
-echo "    $zt ls --tree $cache/model-zstd.zt"
+echo "    $zt tree $cache/model-zstd.zt"
 echo "    $zt stats $cache/model.zt '*.layer.0.*' --histogram 20"
 echo "    $zt diff $cache/model.zt $cache/model-zstd.zt"

@@ -3,13 +3,14 @@
 mod inspect;
 mod values;
 
+use crate::standard_input::is_standard;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use ztensor::model::manifest::Encoding;
 
 pub use inspect::{
     Add, Attr, AttrAction, Bench, Cat, Compact, Completions, Diff, Edit, Extract, Head, Id, Info, Merge,
-    Move, Remove, Report, Split, Stats,
+    Move, Remove, Report, Split, Stats, Tree,
 };
 use values::{alignment, encoding, frame_size, rename, size, type_rule};
 pub use values::{is_path, Chosen, Floats, Meaning, Rename, TypeRule};
@@ -38,6 +39,8 @@ pub struct Arguments {
 pub enum Command {
     /// List the contents of files
     Ls(Ls),
+    /// Show what a model is made of: sums by name prefix, all layers at once
+    Tree(Tree),
     /// Show everything about a file, or about some of its objects
     Info(Info),
     /// Compare two files or models of any containers
@@ -86,6 +89,26 @@ pub enum Command {
     ReadWithCompat(ReadWithCompat),
 }
 
+impl Command {
+    /// Whether standard output is JSON. It is not if a file is written to it.
+    pub fn prints_json(&self) -> bool {
+        match self {
+            Command::Ls(given) => given.json,
+            Command::Info(given) => given.json,
+            Command::Diff(given) => given.json,
+            Command::Head(given) => given.json,
+            Command::Stats(given) => given.json,
+            Command::Bench(given) => given.json,
+            Command::Report(given) => given.json && !is_standard(&given.output),
+            Command::Attr(Attr { action: AttrAction::Get { json, .. } }) => *json,
+            Command::Verify(given) => given.json,
+            Command::Id(given) => given.json,
+            Command::Convert(given) => given.json && !is_standard(&given.output),
+            _ => false,
+        }
+    }
+}
+
 #[cfg(feature = "compat")]
 #[derive(Args)]
 pub struct ReadWithCompat {
@@ -107,9 +130,10 @@ pub struct Ls {
     pub more: Vec<String>,
     #[command(flatten)]
     pub meaning: Meaning,
-    /// Show sums by name prefix, to this depth [default: 3]
-    #[arg(long, value_name = "DEPTH", num_args = 0..=1, require_equals = true, default_missing_value = "3", conflicts_with_all = ["json", "sort", "totals"])]
-    pub tree: Option<usize>,
+    /// Show objects of the same type and shape, whose names differ only in a number, as one line with their
+    /// number and sum
+    #[arg(long, conflicts_with_all = ["json", "totals", "long"])]
+    pub fold: bool,
     /// Show sums by type instead of the list
     #[arg(long, conflicts_with = "json")]
     pub totals: bool,

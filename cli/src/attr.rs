@@ -1,6 +1,7 @@
 //! `zt attr`: prints, sets and removes attributes of a file or its objects. It does not write data again.
 
 use crate::arguments::AttrAction;
+use crate::attributes;
 use crate::edit::change;
 use crate::failure::{Failure, Outcome};
 use crate::models;
@@ -14,7 +15,7 @@ use ztensor::reader::File;
 
 pub fn run(action: &AttrAction) -> Outcome<()> {
     match action {
-        AttrAction::Get { file, path } => get(file, path),
+        AttrAction::Get { file, path, json } => get(file, path, *json),
         AttrAction::Set { file, path, text, durable } => {
             let (object, key, value) = match path.as_slice() {
                 [key, value] => (None, key, value),
@@ -54,11 +55,19 @@ fn object_and_key(path: &[String]) -> (Option<&String>, &str) {
     }
 }
 
-fn get(path: &Path, names: &[String]) -> Outcome<()> {
+fn get(path: &Path, names: &[String], as_json: bool) -> Outcome<()> {
     let at_path = |e| Failure::at(path, e);
     let file = models::open(path)?;
     let mut out = Output::new();
-    if names.is_empty() {
+    if as_json {
+        let list = match names.last() {
+            None => attributes::as_json(file.attributes()),
+            Some(key) => {
+                find(&file, names).and_then(|value| Ok(format!("[{}]", attributes::entry(key, value)?)))
+            }
+        };
+        out.json(&format!("{{\"attributes\": {}}}", list.map_err(at_path)?))?;
+    } else if names.is_empty() {
         let all = json::write(file.attributes().unwrap_or(Value::EMPTY_MAP)).map_err(at_path)?;
         out.json(&all)?;
     } else {

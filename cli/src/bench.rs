@@ -5,7 +5,7 @@ mod plain;
 mod reads;
 
 use crate::arguments::Bench;
-use crate::failure::{report, Failure, Outcome};
+use crate::failure::{report, with_errors, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::table::{Align, Table};
@@ -108,7 +108,7 @@ pub fn run(arguments: &Bench) -> Outcome<()> {
                 "runs": rows,
                 "notes": notes::left_out(path),
             });
-            out.json(&format!("{found:#}\n"))?;
+            out.json(&format!("{:#}\n", with_errors(found)))?;
         }
         false => write(&mut out, &rows, &plan)?,
     }

@@ -26,7 +26,7 @@ mod zip;
 
 use crate::arguments::{Convert, Target};
 use crate::elements::stored_size;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{with_errors, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::new_files::{check_free, identity, of_input};
 use crate::notes::{note_unchecked, Notes};
@@ -130,7 +130,7 @@ fn report(job: &Job<'_>, written: &Written, files: usize, started: Instant) -> O
         });
         let mut out = Output::new();
         match arguments.json {
-            true => out.json(&format!("{:#}\n", job.notes.with(facts)))?,
+            true => out.json(&format!("{:#}\n", with_errors(job.notes.with(facts))))?,
             false => out.line(format_args!("{line}"))?,
         }
         out.flush()?;

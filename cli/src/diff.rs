@@ -7,7 +7,7 @@ mod values;
 
 use crate::arguments::{Chosen, Diff};
 use crate::elements::stored_size;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{with_errors, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::names;
 use crate::names::in_json as name;
@@ -59,7 +59,7 @@ fn compare(arguments: &Diff) -> Outcome<()> {
     let found = between((path, &a), (other_path, &b), arguments, &interrupt)?;
     let mut out = Output::new();
     match arguments.json {
-        true => out.json(&format!("{:#}\n", found.as_json()))?,
+        true => out.json(&format!("{:#}\n", with_errors(found.as_json())))?,
         false => found.write(&mut out)?,
     }
     out.flush()?;

@@ -1,10 +1,12 @@
 //! How a command ends after a failure: one line on standard error, and an exit status.
 
 use crate::{remote, text};
+use serde_json::{json, Value as Json};
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -67,13 +69,13 @@ impl Failure {
     /// Prints the message. Returns the exit status.
     pub fn report(&self) -> ExitCode {
         match self {
-            Failure::Message(message) => report(message),
+            Failure::Message(message) => error(message),
             Failure::Usage(message) => {
-                report(message);
+                error(message);
                 return ExitCode::from(2);
             }
             Failure::Interrupted(signal) => {
-                report("interrupted; nothing is left half written");
+                error("interrupted; nothing is left half written");
                 return ExitCode::from(u8::try_from(128 + signal).unwrap_or(1));
             }
             Failure::Trouble(why) => {
@@ -99,6 +101,36 @@ fn begins_with(message: &str, path: &Path) -> bool {
     names.iter().any(|name| message.strip_prefix(name).is_some_and(|rest| rest.starts_with(": ")))
 }
 
+/// The errors that are not in the output yet; `None` unless the output is JSON.
+static ERRORS: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+/// From now on the output is JSON, so errors are in it, too.
+pub fn collect_errors() {
+    *ERRORS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+}
+
+/// Prints an error on standard error. The output has it after [`take_errors`].
+pub fn error(message: &str) {
+    if let Some(errors) = ERRORS.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        errors.push(message.to_owned());
+    }
+    report(message);
+}
+
+/// The errors since the last call.
+pub fn take_errors() -> Vec<String> {
+    ERRORS.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(std::mem::take).unwrap_or_default()
+}
+
+/// A document in JSON with `errors`, if there are any. In an array, each entry has its own errors already.
+pub fn with_errors(mut document: Json) -> Json {
+    let errors = take_errors();
+    if !errors.is_empty() && document.is_object() {
+        document["errors"] = json!(errors);
+    }
+    document
+}
+
 /// Prints a line on standard error. If that fails, the failure cannot be reported anywhere.
 pub fn report(message: &str) {
     let _ = writeln!(std::io::stderr(), "zt: {}", text::one_line(message));
@@ -111,6 +143,6 @@ pub fn report_panics_in_one_line() {
         let payload = panic.payload();
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let what = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("unknown");
-        report(&format!("internal error, please report it: {what}{place}"));
+        error(&format!("internal error, please report it: {what}{place}"));
     }));
 }

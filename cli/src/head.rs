@@ -2,7 +2,7 @@
 
 use crate::arguments::{Chosen, Head};
 use crate::elements;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{with_errors, Failure, Outcome};
 use crate::notes::Notes;
 use crate::number::{any_in_json, place, Number};
 use crate::output::{Output, Tone};
@@ -73,7 +73,8 @@ fn write_json<'f>(
             }
         }
     }
-    out.json(&format!("{}\n", Notes::default().with(json!({ "tensors": tensors }))))?;
+    let found = Notes::default().with(json!({ "tensors": tensors }));
+    out.json(&format!("{}\n", with_errors(found)))?;
     out.flush()?;
     match failed {
         true => Err(Failure::Reported),

@@ -1,7 +1,7 @@
 //! `zt id`: prints the digest that identifies a file's content, and why the file is not in canonical form.
 
 use crate::arguments::Id;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{with_errors, Failure, Outcome};
 use crate::names;
 use crate::notes::{Notes, What};
 use crate::output::Output;
@@ -53,7 +53,7 @@ pub fn run(arguments: &Id) -> Outcome<()> {
         }
     }
     if arguments.json {
-        out.json(&format!("{:#}\n", Json::Array(all)))?;
+        out.json(&format!("{:#}\n", with_errors(Json::Array(all))))?;
     }
     out.flush()?;
     notes.iter().for_each(|(path, notes)| notes.report_of(path));

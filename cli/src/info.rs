@@ -2,14 +2,15 @@
 
 use crate::arguments::{Chosen, Info};
 use crate::failure::{Failure, Outcome};
+use crate::memory::Memory;
 use crate::names;
+use crate::notes::Notes;
 use crate::output::{Output, Tone};
 use crate::standard_input::is_standard;
-use crate::{elements, models, text};
+use crate::{attributes, elements, models, text};
+use serde_json::{json, Value as Json};
 use std::collections::BTreeMap;
 use std::path::Path;
-use ztensor::container::json;
-use ztensor::error::Result;
 use ztensor::model::value::Value;
 use ztensor::reader::{Component, File, Object, OpenOptions};
 
@@ -17,7 +18,13 @@ pub fn run(arguments: &Info) -> Outcome<()> {
     let path = &arguments.file;
     let file = models::open(path)?;
     let mut out = Output::new();
-    if arguments.names.is_empty() {
+    if arguments.json {
+        out.json(&as_json(arguments, &file)?)?;
+        return out.flush();
+    }
+    if arguments.memory {
+        Memory::of(&file, arguments.context).write(&mut out)?;
+    } else if arguments.names.is_empty() {
         of_file(&mut out, path, &file)?;
     }
     let mut is_first = true;
@@ -31,6 +38,76 @@ pub fn run(arguments: &Info) -> Outcome<()> {
         }
     }
     out.flush()
+}
+
+/// The same in JSON.
+fn as_json(arguments: &Info, file: &File) -> Outcome<String> {
+    let path = &arguments.file;
+    if arguments.memory {
+        let memory = Memory::of(file, arguments.context).as_json();
+        return Ok(format!("{:#}\n", Notes::default().with(json!({ "memory": memory }))));
+    }
+    let at_path = |e| Failure::at(path, e);
+    if arguments.names.is_empty() {
+        let identity = file.identity().map_err(at_path)?;
+        let types = by_type(file).into_iter().map(|(name, (components, elements, stored))| {
+            json!({ "type": name, "components": components, "elements": elements, "stored": stored })
+        });
+        let facts = json!({
+            "container": file.container().name(),
+            "version": file.version(),
+            "size": file.size(),
+            "manifest_hash": format!("{:016x}", identity.manifest_hash),
+            "parts": file.parts().map(|part| json!({ "name": part.label(), "size": part.size() })).collect::<Vec<_>>(),
+            "object_count": file.object_count(),
+            "types": types.collect::<Vec<_>>(),
+            "quantized": quantized(path, file)?,
+        });
+        let attributes = attributes::as_json(file.attributes()).map_err(at_path)?;
+        return Ok(with_attributes(&Notes::default().with(facts), &attributes) + "\n");
+    }
+    let chosen = Chosen::some_of(&arguments.names, arguments.meaning, path, &[file])?;
+    let objects: Outcome<Vec<_>> = file
+        .objects()
+        .filter(|object| chosen.has(object))
+        .map(|object| {
+            let attributes = attributes::as_json(object.attributes()).map_err(at_path)?;
+            Ok(with_attributes(&object_facts(&object), &attributes))
+        })
+        .collect();
+    let notes = Notes::default().with(json!({}))["notes"].to_string();
+    Ok(format!("{{\"objects\": [\n{}\n],\n\"notes\": {notes}}}\n", objects?.join(",\n")))
+}
+
+/// Facts in JSON, with attributes that are JSON already.
+fn with_attributes(facts: &Json, attributes: &str) -> String {
+    let facts = facts.to_string();
+    format!("{}, \"attributes\": {attributes}}}", facts.strip_suffix('}').unwrap_or(&facts))
+}
+
+fn object_facts(object: &Object<'_>) -> Json {
+    let components = object.components().map(|component| {
+        json!({
+            "role": component.role(),
+            "type": elements::full_type_name(&component),
+            "encoding": component.encoding_name(),
+            "offset": component.offset(),
+            "stored": component.stored_size(),
+            "decoded": component.size().ok(),
+            "digest": component.digest(),
+            "crc32": component.member_crc32(),
+            "in_place": component.caps().map,
+            "part": component.part_number(),
+        })
+    });
+    json!({
+        "name": names::in_json(object.name_bytes()),
+        "format": object.format_name(),
+        "type": elements::type_of_object(object),
+        "shape": object.shape(),
+        "elements": object.element_count(),
+        "components": components.collect::<Vec<_>>(),
+    })
 }
 
 /// Prints a property with its name.
@@ -64,7 +141,7 @@ fn of_file(out: &mut Output, path: &Path, file: &File) -> Outcome<()> {
     if let Some(line) = quantized(path, file)? {
         fact(out, "quantized", line)?;
     }
-    attributes(out, path, file.attributes())
+    write_attributes(out, path, file.attributes())
 }
 
 /// The weights of a checkpoint that a tool quantized, by their schemes, and the other tensors by their types;
@@ -117,7 +194,7 @@ fn of_object(out: &mut Output, path: &Path, object: &Object<'_>) -> Outcome<()> 
     for component in object.components() {
         of_component(out, &component)?;
     }
-    attributes(out, path, object.attributes())
+    write_attributes(out, path, object.attributes())
 }
 
 fn of_component(out: &mut Output, component: &Component<'_>) -> Outcome<()> {
@@ -130,7 +207,9 @@ fn of_component(out: &mut Output, component: &Component<'_>) -> Outcome<()> {
     fact(out, "  stored", exact(component.stored_size()))?;
     let decoded = component.size().map_or_else(|e| format!("unknown: {e}"), exact);
     fact(out, "  decoded", text::one_line(&decoded))?;
-    fact(out, "  digest", component.digest().map_or(std::borrow::Cow::Borrowed("none"), text::name))?;
+    let of_archive = || component.member_crc32().map(|sum| format!("crc32:0x{sum:08X}, of the archive"));
+    let digest = component.digest().map(|digest| text::name(digest).into_owned()).or_else(of_archive);
+    fact(out, "  digest", digest.unwrap_or_else(|| String::from("none")))?;
     let caps = component.caps();
     let borrowed = if caps.map { "yes" } else { "no: it is read or decoded" };
     fact(out, "  in place", borrowed)?;
@@ -141,30 +220,10 @@ fn of_component(out: &mut Output, component: &Component<'_>) -> Outcome<()> {
     Ok(())
 }
 
-fn attributes(out: &mut Output, path: &Path, map: Option<Value<'_>>) -> Outcome<()> {
-    let lines = attributes_shown(map).map_err(|e| Failure::at(path, e))?;
+fn write_attributes(out: &mut Output, path: &Path, map: Option<Value<'_>>) -> Outcome<()> {
+    let lines = attributes::lines(map).map_err(|e| Failure::at(path, e))?;
     fact(out, "attributes", lines.len())?;
     lines.iter().try_for_each(|line| out.line(format_args!("  {line}")))
-}
-
-/// A line for each attribute, with its value as JSON.
-pub fn attributes_shown(map: Option<Value<'_>>) -> Result<Vec<String>> {
-    let pairs = map.unwrap_or(Value::EMPTY_MAP).pairs();
-    let line = |(key, value): (Value<'_>, Value<'_>)| {
-        let key = key.as_text().map_or_else(|| json::write(key), |key| Ok(key.to_owned()))?;
-        Ok(format!("{} = {}", text::name(&key), short(&json::write(value)?)))
-    };
-    pairs.map(line).collect()
-}
-
-/// A value shortened to a few lines; `zt attr get` prints all of it.
-fn short(value: &str) -> String {
-    const MAX_SHOWN: usize = 200;
-    let shown = text::one_line(value);
-    match shown.char_indices().nth(MAX_SHOWN) {
-        Some((end, _)) => format!("{}... ({})", &shown[..end], text::size(value.len() as u64)),
-        None => shown.into_owned(),
-    }
 }
 
 fn exact(bytes: u64) -> String {

@@ -5,7 +5,7 @@
 //! their full range, from -2^64 to 2^64-1. For a model of several files, `parts` has their paths, and `part`
 //! of a component is the position of its file in that list.
 
-use crate::failure::{report, Failure, Outcome};
+use crate::failure::{error, take_errors, Failure, Outcome};
 use crate::names;
 use crate::notes;
 use crate::output::Output;
@@ -56,7 +56,7 @@ pub fn write(
             if sha256 {
                 let hash = decoded_hash(&component).unwrap_or_else(|e| {
                     failed = true;
-                    report(e.message());
+                    error(e.message());
                     (String::from("null"), String::from("null"))
                 });
                 out.json(&format!(
@@ -68,7 +68,12 @@ pub fn write(
         }
         out.json("]}")?;
     }
-    out.json(if objects.is_empty() { "]\n}\n" } else { "\n ]\n}\n" })?;
+    out.json(if objects.is_empty() { "]" } else { "\n ]" })?;
+    let errors = take_errors();
+    if !errors.is_empty() {
+        out.json(&format!(",\n \"errors\": {}", serde_json::json!(errors)))?;
+    }
+    out.json("\n}\n")?;
     if failed {
         Err(Failure::Reported)
     } else {

@@ -2,16 +2,16 @@
 
 use crate::arguments::{is_path, Chosen, Ls, Sort};
 use crate::elements::stored_size;
-use crate::failure::{report, Failure, Outcome};
+use crate::failure::{error, Failure, Outcome};
+use crate::fold::fold;
 use crate::names;
-use crate::output::{Output, Tone};
+use crate::output::{print_errors, Output, Tone};
 use crate::remote;
 use crate::table::{Align, Table};
-use crate::tree::Tree;
-use crate::{elements, info, json, models, text};
+use crate::{attributes, elements, json, models, text};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use ztensor::model::manifest::Format;
+use ztensor::model::manifest::{Encoding, Format};
 use ztensor::reader::{Component, File, Object};
 
 pub fn run(arguments: &Ls) -> Outcome<()> {
@@ -36,6 +36,7 @@ pub fn run(arguments: &Ls) -> Outcome<()> {
             Err(failure) => {
                 out.flush()?;
                 failure.report();
+                print_errors();
                 failed = true;
             }
         }
@@ -43,7 +44,7 @@ pub fn run(arguments: &Ls) -> Outcome<()> {
     out.flush()?;
     // If a file cannot be read, its contents are unknown.
     for text in unmatched.iter().filter(|_| !failed) {
-        report(&format!("there is neither an object nor a file {text:?}"));
+        error(&format!("there is neither an object nor a file {text:?}"));
     }
     match failed || !unmatched.is_empty() {
         true => Err(Failure::Reported),
@@ -68,25 +69,34 @@ fn list(
         return json::write(out, path, &file, &objects, arguments.sha256);
     }
     if arguments.attributes {
-        let attributes = info::attributes_shown(file.attributes()).map_err(|e| Failure::at(path, e))?;
+        let attributes = attributes::lines(file.attributes()).map_err(|e| Failure::at(path, e))?;
         attributes.iter().try_for_each(|line| out.line(format_args!("{line}")))?;
     }
-    match (arguments.tree, arguments.totals) {
-        (Some(depth), _) => tree(&objects, depth).write(out)?,
-        (None, true) => by_type(&objects).write(out)?,
-        (None, false) => table(&objects, arguments.long).write(out)?,
-    }
+    let table = match (arguments.fold, arguments.totals) {
+        (true, _) => folded(&objects),
+        (false, true) => by_type(&objects),
+        (false, false) => table(&objects, arguments.long),
+    };
+    table.write(out)?;
     out.line(format_args!("{}", totals(&file, &objects)))
 }
 
-fn tree(objects: &[Object<'_>], depth: usize) -> Tree {
-    let mut tree = Tree::default();
-    for object in objects {
-        let types: Vec<_> = object.components().map(|c| elements::full_type_name(&c)).collect();
-        let what = format!("{} {}", text::name(&types.join(" + ")), text::shape(object.shape()));
-        tree.add(&names::text(object), depth, stored_size(object), what);
+/// Objects whose names differ only in a number, as one line.
+fn folded(objects: &[Object<'_>]) -> Table {
+    let (left, right) = (|heading| (heading, Align::Left), |heading| (heading, Align::Right));
+    let mut table =
+        Table::new(&[left("NAME"), left("TYPE"), left("SHAPE"), right("OBJECTS"), right("STORED")]);
+    for line in fold(objects, true) {
+        let (type_of, shape) = line.kinds.first().cloned().unwrap_or_default();
+        table.row(vec![
+            line.name,
+            text::name(&type_of).into_owned(),
+            text::shape(&shape),
+            line.objects.to_string(),
+            text::size(line.stored),
+        ]);
     }
-    tree
+    table
 }
 
 /// The bytes of each type.
@@ -134,21 +144,19 @@ fn decoded_size(object: &Object<'_>) -> Option<u64> {
     object.components().try_fold(0u64, |sum, c| Some(sum.saturating_add(c.size().ok()?)))
 }
 
+/// A table of objects. Without `long` it leaves out columns that say nothing about these objects.
 fn table(objects: &[Object<'_>], long: bool) -> Table {
-    let mut columns = vec![
+    let mut table = Table::new(&[
         ("NAME", Align::Left),
         ("FORMAT", Align::Left),
-        ("DTYPE", Align::Left),
+        ("TYPE", Align::Left),
         ("SHAPE", Align::Left),
+        ("OFFSET", Align::Right),
         ("STORED", Align::Right),
         ("DECODED", Align::Right),
         ("ENCODING", Align::Left),
         ("DIGEST", Align::Left),
-    ];
-    if long {
-        columns.insert(4, ("OFFSET", Align::Right));
-    }
-    let mut table = Table::new(&columns);
+    ]);
     for object in objects {
         let name = names::shown(object).into_owned();
         let format = text::name(object.format_name()).into_owned();
@@ -162,20 +170,17 @@ fn table(objects: &[Object<'_>], long: bool) -> Table {
             }
             _ => {
                 let decoded = decoded_size(object);
-                let mut cells = vec![
+                table.row(vec![
                     name,
                     format,
-                    object.scheme().map_or(String::new(), |scheme| text::name(scheme).into_owned()),
+                    text::name(&elements::type_of_object(object)).into_owned(),
                     shape,
+                    String::new(),
                     size(Some(stored_size(object)), long),
                     size(decoded, long),
                     String::new(),
                     String::new(),
-                ];
-                if long {
-                    cells.insert(4, String::new());
-                }
-                table.row(cells);
+                ]);
                 for component in object.components() {
                     let role = format!("  {}", text::name(component.role()));
                     table.row(line(role, String::new(), String::new(), &component, long));
@@ -183,24 +188,34 @@ fn table(objects: &[Object<'_>], long: bool) -> Table {
             }
         }
     }
+    let components = || objects.iter().flat_map(|object| object.components());
+    let is_plain = |c: Component<'_>| c.encoding() == Encoding::Raw && c.size().ok() == Some(c.stored_size());
+    if !long {
+        table.hide("FORMAT");
+        table.hide("OFFSET");
+    }
+    if !long && components().all(is_plain) {
+        table.hide("DECODED");
+        table.hide("ENCODING");
+    }
+    if !long && components().all(|component| digest(&component, long).is_empty()) {
+        table.hide("DIGEST");
+    }
     table
 }
 
 fn line(name: String, format: String, shape: String, component: &Component<'_>, long: bool) -> Vec<String> {
-    let mut cells = vec![
+    vec![
         name,
         format,
         text::name(&elements::full_type_name(component)).into_owned(),
         shape,
+        component.offset().to_string(),
         size(Some(component.stored_size()), long),
         size(component.size().ok(), long),
         text::name(component.encoding_name()).into_owned(),
-        component.digest().map(|d| digest(d, long)).unwrap_or_default(),
-    ];
-    if long {
-        cells.insert(4, component.offset().to_string());
-    }
-    cells
+        digest(component, long),
+    ]
 }
 
 fn size(bytes: Option<u64>, long: bool) -> String {
@@ -211,8 +226,15 @@ fn size(bytes: Option<u64>, long: bool) -> String {
     }
 }
 
+/// The digest of a component, or else the CRC-32 of its archive. Several tensors may share a member of a
+/// PyTorch file, and its CRC-32.
+fn digest(component: &Component<'_>, long: bool) -> String {
+    let of_archive = || component.member_crc32().map(|sum| format!("crc32:0x{sum:08X}"));
+    component.digest().map(|digest| cut(digest, long)).or_else(of_archive).unwrap_or_default()
+}
+
 /// Enough of a digest to distinguish two.
-fn digest(text_of: &str, long: bool) -> String {
+fn cut(text_of: &str, long: bool) -> String {
     const MAX_SHOWN: usize = "crc32c:0x00000000".len();
     let shown = text::name(text_of);
     match shown.char_indices().nth(MAX_SHOWN) {
@@ -221,7 +243,8 @@ fn digest(text_of: &str, long: bool) -> String {
     }
 }
 
-fn totals(file: &File, objects: &[Object<'_>]) -> String {
+/// The last line: counts and sums of these objects, and what the file is.
+pub fn totals(file: &File, objects: &[Object<'_>]) -> String {
     let shown = objects.len() as u64;
     let all = file.object_count() as u64;
     let of_all = if shown == all { String::new() } else { format!(" of {all}") };
@@ -238,12 +261,18 @@ fn totals(file: &File, objects: &[Object<'_>]) -> String {
         0 | 1 => String::from("file"),
         count => format!("{count} files"),
     };
+    let of_components = match components == shown {
+        true => String::new(),
+        false => format!(", {}", text::count(components, "component")),
+    };
+    let sizes = match decoded {
+        Some(decoded) if decoded == stored => text::size(stored),
+        Some(decoded) => format!("{} stored, {} decoded", text::size(stored), text::size(decoded)),
+        None => format!("{} stored, ? decoded", text::size(stored)),
+    };
     format!(
-        "{}{of_all}, {}: {} stored, {} decoded; {container}, {files} of {}",
+        "{}{of_all}{of_components}: {sizes}; {container}, {files} of {}",
         text::count(shown, "object"),
-        text::count(components, "component"),
-        text::size(stored),
-        decoded.map_or(String::from("?"), text::size),
         text::size(file.size()),
     )
 }
@@ -255,8 +284,8 @@ mod tests {
     #[test]
     fn long_digests_are_cut_and_crc32c_is_not() {
         let sha = format!("sha256:{}", "0123456789abcdef".repeat(4));
-        assert_eq!(digest(&sha, false), "sha256:0123456789...");
-        assert_eq!(digest(&sha, true), sha);
-        assert_eq!(digest("crc32c:0x1234ABCD", false), "crc32c:0x1234ABCD");
+        assert_eq!(cut(&sha, false), "sha256:0123456789...");
+        assert_eq!(cut(&sha, true), sha);
+        assert_eq!(cut("crc32c:0x1234ABCD", false), "crc32c:0x1234ABCD");
     }
 }

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod attr;
+mod attributes;
 mod bench;
 mod combine;
 mod completions;
@@ -15,12 +16,14 @@ mod edit;
 mod elements;
 mod extract;
 mod failure;
+mod fold;
 mod head;
 mod id;
 mod info;
 mod interrupt;
 mod json;
 mod ls;
+mod memory;
 mod models;
 mod names;
 mod new_files;
@@ -62,16 +65,22 @@ fn main() -> ExitCode {
         notes::report_left_out();
         outcome
     };
-    match std::panic::catch_unwind(run) {
+    if arguments.command.prints_json() {
+        failure::collect_errors();
+    }
+    let status = match std::panic::catch_unwind(run) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => failure.report(),
         Err(_) => ExitCode::from(1), // the panic hook has reported it
-    }
+    };
+    output::print_errors();
+    status
 }
 
 fn run(command: &Command) -> failure::Outcome<()> {
     match command {
         Command::Ls(arguments) => ls::run(arguments),
+        Command::Tree(arguments) => tree::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Diff(arguments) => diff::run(arguments),
         Command::Head(arguments) => head::run(arguments),

@@ -1,7 +1,8 @@
 //! Standard output: buffered, and with every failure reported.
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{take_errors, Failure, Outcome};
 use crate::text;
+use serde_json::json;
 use std::fmt::Arguments;
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 
@@ -70,6 +71,16 @@ impl Output {
     /// Writes everything that is buffered.
     pub fn flush(&mut self) -> Outcome<()> {
         self.writer.flush().map_err(Failure::output)
+    }
+}
+
+/// Prints the errors that are in no document as a document. Standard error has them, too, so a failure to
+/// print them is ignored.
+pub fn print_errors() {
+    let errors = take_errors();
+    if !errors.is_empty() {
+        let mut out = Output::new();
+        let _ = out.json(&format!("{}\n", json!({ "errors": errors }))).and_then(|()| out.flush());
     }
 }
 

@@ -7,7 +7,7 @@ mod page;
 use crate::arguments::{Diff, Meaning, Report};
 use crate::diff;
 use crate::elements;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{with_errors, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::models;
 use crate::new_files::check_free;
@@ -17,6 +17,7 @@ use crate::stats;
 use crate::text;
 use data::{FileData, StatsOf};
 use page::Page;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use ztensor::reader::{Component, File, FilePart};
 
@@ -78,7 +79,15 @@ pub fn run(arguments: &Report) -> Outcome<()> {
         let shown = page_path.display().to_string();
         let mut out = Output::new();
         let what = text::count(files.len() as u64, "file");
-        out.line(format_args!("{}: {what}, {}", text::one_line(&shown), text::size(size)))?;
+        match arguments.json {
+            true => {
+                let all = Notes::default();
+                notes.iter().for_each(|notes| all.absorb(notes.clone()));
+                let facts = all.with(json!({ "file": shown, "files": files.len(), "size": size }));
+                out.json(&format!("{:#}\n", with_errors(facts)))?;
+            }
+            false => out.line(format_args!("{}: {what}, {}", text::one_line(&shown), text::size(size)))?,
+        }
         out.flush()?;
     }
     notes.iter().for_each(Notes::report);

@@ -3,7 +3,7 @@
 mod summary;
 
 use crate::arguments::{Chosen, Stats};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{with_errors, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::names;
 use crate::notes::{Notes, What};
@@ -46,7 +46,7 @@ pub fn run(arguments: &Stats) -> Outcome<()> {
     }
     let mut out = Output::new();
     match arguments.json {
-        true => out.json(&format!("{}\n", notes.with(as_json(&rows, &others))))?,
+        true => out.json(&format!("{}\n", with_errors(notes.with(as_json(&rows, &others)))))?,
         false => write(&mut out, &rows)?,
     }
     out.flush()?;
@@ -123,7 +123,7 @@ fn write(out: &mut Output, rows: &[(Object<'_>, Component<'_>, Found)]) -> Outco
     let right = |heading| (heading, Align::Right);
     let mut table = Table::new(&[
         ("NAME", Align::Left),
-        ("DTYPE", Align::Left),
+        ("TYPE", Align::Left),
         right("NUMBERS"),
         right("MIN"),
         right("MAX"),

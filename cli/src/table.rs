@@ -34,6 +34,15 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// Leaves out a column.
+    pub fn hide(&mut self, heading: &str) {
+        if let Some(at) = self.columns.iter().position(|(found, _)| *found == heading) {
+            self.columns.remove(at);
+            self.widths.remove(at);
+            self.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
+    }
+
     pub fn write(&self, out: &mut Output) -> Outcome<()> {
         let headings = self.columns.iter().map(|(heading, _)| *heading);
         let line = self.line(headings);

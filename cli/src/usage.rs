@@ -1,14 +1,15 @@
 //! Parses the command line. An error is a single line like every failure, and help is a result.
 
 use crate::arguments::Arguments;
-use crate::failure::{report, Failure};
+use crate::failure::{collect_errors, error as report, Failure};
+use crate::output::print_errors;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Error, Parser};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Options whose number is optional.
-const WITH_NUMBERS: [&str; 2] = ["--zstd", "--tree"];
+/// An option whose number is optional.
+const WITH_NUMBER: &str = "--zstd";
 
 /// The parsed arguments, or the exit status.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, ExitCode> {
@@ -24,7 +25,11 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Exi
             ExitCode::from(2)
         }
         _ => {
+            if words.iter().any(|word| word == "--json") {
+                collect_errors();
+            }
             report(&format!("{}; {} --help has more", what_is_wrong(&error), command_of(&words)));
+            print_errors();
             ExitCode::from(2)
         }
     })
@@ -37,7 +42,7 @@ fn with_numbers(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     for word in words {
         only_names |= word == "--";
         let is_number = word.to_str().is_some_and(|text| text.parse::<i64>().is_ok());
-        match out.last_mut().filter(|option| WITH_NUMBERS.iter().any(|name| *option == name)) {
+        match out.last_mut().filter(|option| *option == WITH_NUMBER) {
             Some(option) if is_number && !only_names => {
                 option.push("=");
                 option.push(word);
@@ -88,8 +93,7 @@ mod tests {
             ("zt convert a b --zstd -5", "zt convert a b --zstd=-5"),
             ("zt convert --zstd a b", "zt convert --zstd a b"),
             ("zt convert --zstd=3 9 b", "zt convert --zstd=3 9 b"),
-            ("zt ls a --tree 2 3", "zt ls a --tree=2 3"),
-            ("zt ls -- --tree 2", "zt ls -- --tree 2"),
+            ("zt convert -- --zstd 2", "zt convert -- --zstd 2"),
         ] {
             assert_eq!(given(text), OsString::from(meant));
         }

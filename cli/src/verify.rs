@@ -2,7 +2,7 @@
 
 use crate::arguments::Verify;
 use crate::elements::stored_size;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{with_errors, Failure, Outcome};
 use crate::names::in_json as name;
 use crate::notes::{note_unchecked, Notes, What};
 use crate::output::{Output, Tone};
@@ -71,7 +71,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         notes.absorb(found.notes);
     }
     if arguments.json {
-        output.line(format_args!("{}", text::json(&format!("{:#}", Json::Array(all)))))?;
+        output.line(format_args!("{}", text::json(&format!("{:#}", with_errors(Json::Array(all))))))?;
     } else {
         let seconds = started.elapsed().as_secs_f64();
         let (files, bytes) = (text::count(good + bad + unchecked, "file"), text::size(bytes));

@@ -406,6 +406,11 @@ impl<'f> Component<'f> {
         is_optional && self.stored_size() > 0 && self.checksum().is_none()
     }
 
+    /// The CRC-32 of the archive's member that has its bytes, if there is one.
+    pub fn member_crc32(&self) -> Option<u32> {
+        self.checksum().map(|checksum| checksum.crc32)
+    }
+
     /// The CRC-32 that an archive gives for its bytes, if there is one.
     pub(super) fn checksum(&self) -> Option<Checksum> {
         self.file.manifest.layout(self.entry)?.checksum

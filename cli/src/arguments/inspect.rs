@@ -5,6 +5,25 @@ use clap::{ArgGroup, Args, Subcommand};
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
+#[command(after_help = "Example: zt tree model.safetensors")]
+pub struct Tree {
+    /// The file or model, as in ls
+    pub file: PathBuf,
+    /// Only these objects. NAME is an object's name or, if no object has it, a pattern; `*` also matches dots
+    /// and slashes
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    #[command(flatten)]
+    pub meaning: Meaning,
+    /// Use only the first N parts of names; dots and slashes separate parts
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub depth: u8,
+    /// Show each layer by itself. Without it, objects whose names differ only in a number share a line
+    #[arg(long)]
+    pub no_fold: bool,
+}
+
+#[derive(Args)]
 #[command(after_help = "Example: zt info model.gguf blk.0.attn_q.weight")]
 pub struct Info {
     /// The file or model, as in ls
@@ -14,6 +33,16 @@ pub struct Info {
     pub names: Vec<String>,
     #[command(flatten)]
     pub meaning: Meaning,
+    /// Show the bytes in memory by type and by layer, and those of the key-value cache in f16, as the
+    /// attributes of a GGUF file give its size
+    #[arg(long, conflicts_with = "names")]
+    pub memory: bool,
+    /// Positions in the key-value cache [default: the attribute context_length]
+    #[arg(long, value_name = "N", requires = "memory", value_parser = clap::value_parser!(u64).range(1..))]
+    pub context: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args)]
@@ -120,6 +149,9 @@ pub struct Report {
     /// Replace an existing page
     #[arg(long)]
     pub force: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
     /// Number of threads; 0 for one per processor
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
@@ -217,6 +249,9 @@ pub enum AttrAction {
         /// The key; for an attribute of an object, the object's name before it
         #[arg(value_name = "[OBJECT] KEY", num_args = 0..=2)]
         path: Vec<String>,
+        /// Print JSON, with the types of the values
+        #[arg(long)]
+        json: bool,
     },
     /// Set an attribute without rewriting data
     #[command(after_help = "Example: zt attr set model.zt author 'Jane Doe'")]

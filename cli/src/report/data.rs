@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::names;
 use crate::stats::Found;
-use crate::{elements, info, remote};
+use crate::{attributes, elements, remote};
 use serde_json::{json, Value as Json};
 use std::collections::HashMap;
 use std::path::Path;
@@ -52,7 +52,7 @@ impl<'f> FileData<'f> {
     /// Writes the data, row by row.
     pub fn write(mut self, page: &mut Page, stats: Option<StatsOf>, interrupt: &Interrupt) -> Outcome<()> {
         let (path, file) = (self.path, self.file);
-        let attributes = info::attributes_shown(file.attributes()).map_err(|e| Failure::at(path, e))?;
+        let attributes = attributes::lines(file.attributes()).map_err(|e| Failure::at(path, e))?;
         let parts = file.parts().map(|part| json!({ "name": part.label(), "size": exact(part.size()) }));
         let head = json!({
             "path": remote::shown(path),
@@ -71,7 +71,7 @@ impl<'f> FileData<'f> {
         let mut separator = "\n";
         for object in file.objects() {
             interrupt.check()?;
-            let attributes = info::attributes_shown(object.attributes()).map_err(|e| Failure::at(path, e))?;
+            let attributes = attributes::lines(object.attributes()).map_err(|e| Failure::at(path, e))?;
             for component in object.components() {
                 let found = stats.next().flatten();
                 let row = self.row(&object, &component, found.as_ref(), &attributes);

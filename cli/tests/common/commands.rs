@@ -20,13 +20,16 @@ pub enum Effect {
 /// The words of a command for a [`Scene`], and its effect.
 pub type Row = (&'static str, Effect);
 
-pub const ROWS: [Row; 36] = [
+pub const ROWS: [Row; 40] = [
     ("ls {in}", Prints),
     ("ls --json {in}", Prints),
-    ("ls --tree {in}", Prints),
+    ("ls --fold {in}", Prints),
+    ("tree {in}", Prints),
     ("ls --totals --attributes {in}", Prints),
     ("info {in}", Prints),
     ("info {in} model.a.weight", Prints),
+    ("info --memory {in}", Prints),
+    ("info --json {in}", Prints),
     ("diff {in} {in}", Prints),
     ("diff --json --attributes {in} {zt}", Prints),
     ("head {in}", Prints),
@@ -36,6 +39,7 @@ pub const ROWS: [Row; 36] = [
     ("report {in} -o -", Prints),
     ("cat {in} model.a.weight", Prints),
     ("attr get {in}", Prints),
+    ("attr get --json {in}", Prints),
     ("verify {in}", Prints),
     ("verify --json {in}", Prints),
     ("id {v2}", Prints),

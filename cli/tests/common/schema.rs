@@ -20,11 +20,16 @@ impl Schema {
         check(&self.0, value, "$")
     }
 
-    /// Validates every document of an output. Returns their number.
+    /// Validates every document of an output. Returns their number, without those of a command that failed
+    /// without a result.
     #[track_caller]
     pub fn holds(&self, out: &str) -> usize {
-        let documents = serde_json::Deserializer::from_str(out).into_iter::<Value>();
-        let checked = documents.map(|document| self.check(&document.unwrap()));
+        let documents = serde_json::Deserializer::from_str(out).into_iter::<Value>().map(Result::unwrap);
+        let has_only_errors =
+            |document: &Value| document.as_object().is_some_and(|all| all.keys().eq(["errors"]));
+        let (failed, documents): (Vec<_>, Vec<_>) = documents.partition(has_only_errors);
+        failed.iter().for_each(|document| Schema::of("errors").check(document).unwrap());
+        let checked = documents.iter().map(|document| self.check(document));
         let checked: Result<Vec<()>, String> = checked.collect();
         checked.unwrap_or_else(|wrong| panic!("{}: {wrong}", self.0["title"])).len()
     }

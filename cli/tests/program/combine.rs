@@ -203,10 +203,11 @@ fn bash_completes_commands_options_values_and_leaves_files_to_itself() {
         Ran::of(Command::new("bash").args(["-c", asks, "bash"]).arg(&script).arg(words).output().unwrap())
             .good()
     };
-    assert!(offered("zt ").starts_with("ls info diff "), "{}", offered("zt "));
+    assert!(offered("zt ").starts_with("ls tree info diff "), "{}", offered("zt "));
     for (words, expected) in [
         ("zt comp", "compact completions"),
         ("zt ls --to", "--totals"),
+        ("zt tree --d", "--depth"),
         ("zt ls --sort ", "name offset size"),
         ("zt attr ", "get set rm help"),
         ("zt completions b", "bash"),

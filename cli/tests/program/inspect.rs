@@ -269,7 +269,7 @@ fn info_reports_the_file_and_of_an_object() {
 }
 
 #[test]
-fn ls_sums_up_by_prefix_and_by_type_and_takes_several_files() {
+fn tree_and_ls_sum_up_by_prefix_and_by_type_and_ls_takes_several_files() {
     let folder = folder("ls-sums");
     let path = folder.join("a.safetensors");
     let one: (&[usize], &[f32]) = (&[1], &[1.0]);
@@ -277,7 +277,7 @@ fn ls_sums_up_by_prefix_and_by_type_and_takes_several_files() {
         &path,
         &[("m.10.w", one.0, one.1), ("m.2.w", one.0, one.1), ("m.2.b", one.0, one.1), ("e", one.0, one.1)],
     );
-    let out = run(&[&"ls", &"--tree=2", &path]).good();
+    let out = run(&[&"tree", &"--no-fold", &"--depth=2", &path]).good();
     let rows: Vec<Vec<_>> = out.lines().map(|l| l.split_whitespace().collect()).collect();
     let expected = [
         ["m.", "3", "12", "B", "75.0", "%"],
@@ -402,4 +402,48 @@ fn one_component_is_not_taken_for_two_by_its_role() {
     assert_eq!(ran.status, 1);
     assert!(ran.out.contains("~ x: components \"a, b\" and a, b\n"), "{}", ran.out);
     run(&[&"diff", &one, &one]).good();
+}
+
+/// Names that differ only in a number, of the same type and shape, are a line.
+#[test]
+fn layers_are_folded_and_tree_shows_them_at_once() {
+    let path = folder("fold").join("a.safetensors");
+    let one: (&[usize], &[f32]) = (&[1], &[1.0]);
+    let names: Vec<_> = (0..12).map(|layer| format!("model.layers.{layer}.q.weight")).collect();
+    let mut tensors: Vec<_> = names.iter().map(|name| (name.as_str(), one.0, one.1)).collect();
+    let two: (&[usize], &[f32]) = (&[2], &[1.0, 2.0]);
+    tensors[7] = (names[7].as_str(), two.0, two.1);
+    tensors.push(("embed", one.0, one.1));
+    write(&path, &tensors);
+    let out = run(&[&"ls", &"--fold", &path]).good();
+    let rows: Vec<Vec<_>> = out.lines().map(|l| l.split_whitespace().collect()).collect();
+    let mut found = rows[1..4].to_vec();
+    found.sort();
+    assert_eq!(rows[0], ["NAME", "TYPE", "SHAPE", "OBJECTS", "STORED"]);
+    assert_eq!(found[0], ["embed", "f32", "[1]", "1", "4", "B"]);
+    assert_eq!(found[1], ["model.layers.7.q.weight", "f32", "[2]", "1", "8", "B"]);
+    assert_eq!(found[2], ["model.layers.{0-6,8-11}.q.weight", "f32", "[1]", "11", "44", "B"]);
+    assert!(rows[4].starts_with(&["13", "objects:"]), "{out}");
+    let out = run(&[&"tree", &path]).good();
+    let rows: Vec<Vec<_>> = out.lines().map(|l| l.split_whitespace().collect()).collect();
+    assert_eq!(rows[1], ["embed", "1", "4", "B", "7.1", "%", "f32", "[1]"], "{out}");
+    let layers = "model.layers.{0-11}.q.weight 12 52 B 92.9 % f32 [1], f32 [2]";
+    assert_eq!(rows[2].join(" "), layers);
+    let out = run(&[&"tree", &"--no-fold", &path, &"*.1?.*"]).good();
+    assert!(out.contains("\n  10.q.weight") && out.contains("\n  11.q.weight"), "{out}");
+    assert!(out.contains("2 objects of 13"), "{out}");
+    run(&[&"tree", &path, &"none"]).bad(&["a.safetensors", "\"none\""]);
+    assert_eq!(run(&[&"tree", &"--depth=0", &path]).status, 2);
+    for file in [
+        "v1.2/py-1.2.3-sparse.zt",
+        "foreign/valid/amber-name-not-utf8.gguf",
+        "foreign/valid/amber-nothing.gguf",
+    ] {
+        run(&[&"tree", &data().join(file)]).good();
+    }
+    let odd = data().join("foreign/valid/amber-name-not-utf8.gguf");
+    for words in [&["ls"][..], &["ls", "--fold"], &["tree"]] {
+        let out = common::Ran::of(zt().args(words).arg(&odd).output().unwrap()).good();
+        assert!(out.contains("\n\\xffraw "), "{out}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{data, folder, listing, manifest, run, valid_files, zt};
+use common::{data, folder, listing, manifest, run, valid_files, zt, Ran};
 use serde_json::{json, Value};
 use std::process::Stdio;
 
@@ -83,11 +83,11 @@ fn the_table_shows_every_component() {
     let lines: Vec<_> = out.lines().collect();
     assert_eq!(
         lines[0].split_whitespace().collect::<Vec<_>>(),
-        ["NAME", "FORMAT", "DTYPE", "SHAPE", "STORED", "DECODED", "ENCODING", "DIGEST"]
+        ["NAME", "TYPE", "SHAPE", "STORED", "DECODED", "ENCODING", "DIGEST"]
     );
     let line = |start: &str| lines.iter().find(|l| l.starts_with(start)).unwrap().to_string();
     assert!(line("csr-z ").contains("sparse_csr") && line("csr-z ").contains("[6, 6]"));
-    assert!(out.contains("  values                f32 (complex64)"));
+    assert!(out.contains("  values    f32 (complex64)"));
     assert!(out.contains("zstd      sha256:b9ff8be023..."));
     assert_eq!(
         *lines.last().unwrap(),
@@ -120,6 +120,80 @@ fn the_long_table_has_bytes_offsets_and_whole_digests() {
     );
 }
 
+#[test]
+fn the_table_has_only_columns_that_say_something() {
+    let heading = |out: &str| out.lines().next().unwrap().split_whitespace().map(str::to_owned).collect();
+    let headings = |path: &str, words: &[&str]| -> Vec<String> {
+        heading(&Ran::of(zt().arg("ls").arg(data().join(path)).args(words).output().unwrap()).good())
+    };
+    let gguf = "foreign/valid/amber-all-types-py.gguf";
+    assert_eq!(headings(gguf, &[]), ["NAME", "TYPE", "SHAPE", "STORED"]);
+    let archive = "foreign/valid/amber-all-deflated.npz";
+    assert_eq!(headings(archive, &[]), ["NAME", "TYPE", "SHAPE", "STORED", "DECODED", "ENCODING", "DIGEST"]);
+    let all = ["NAME", "FORMAT", "TYPE", "SHAPE", "OFFSET", "STORED", "DECODED", "ENCODING", "DIGEST"];
+    assert_eq!(headings(gguf, &["--long"]), all);
+    // Real names fit into 80 columns.
+    let model = data().join("../../examples/data/minilm-small.safetensors");
+    for words in [&["ls"][..], &["tree"], &["info", "--memory"]] {
+        let out = Ran::of(zt().args(words).arg(&model).output().unwrap()).good();
+        assert!(out.lines().all(|line| line.len() <= 80), "{out}");
+    }
+    let out = run(&[&"ls", &model]).good();
+    let totals = "66 objects: 224.5 KiB; safetensors, file of 231.4 KiB";
+    assert_eq!(out.lines().last(), Some(totals));
+}
+
+/// The CRC-32s are those that Python's zipfile gives for the members.
+#[test]
+fn the_digest_of_an_archive_is_its_crc32() {
+    for (file, name, sum) in [
+        ("amber-all-deflated.npz", "tok_emb.16", "ADE30910"),
+        ("amber-all-dtypes-typed.pt", "tok_emb", "D5347C2D"),
+    ] {
+        let path = data().join("foreign/valid").join(file);
+        let out = run(&[&"ls", &path, &name]).good();
+        assert!(out.lines().nth(1).unwrap().ends_with(&format!("  crc32:0x{sum}")), "{out}");
+        let out = run(&[&"info", &path, &name]).good();
+        assert!(out.contains(&format!("\n  digest     crc32:0x{sum}, of the archive\n")), "{out}");
+    }
+}
+
+#[test]
+fn attributes_are_shown_with_their_types() {
+    let attributes = |file: &str| run(&[&"ls", &"-a", &data().join("foreign/valid").join(file)]).good();
+    let out = attributes("amber-kv-types-py.gguf");
+    for line in [
+        "general.architecture: string = \"bert\"",
+        "a.u16: u16 = 60000",
+        "a.i64: i64 = -9223372036854775808",
+        "a.f32: f32 = 1.5",
+        "a.bool: bool = true",
+        "b.int: [i32] x 3 = [1,2,3]",
+        "b.str: [string] x 3 = [\"x\",\"\",\"yyamber\"]",
+        "b.bool: [bool] x 3 = [true,false,false]",
+        "b.nested: [array] x 3 = [[1,2],[3,4,5],[6]]",
+    ] {
+        assert!(out.lines().any(|found| found == line), "{line}: {out}");
+    }
+    let out = attributes("amber-kv-all-le3.gguf");
+    assert!(out.contains("\narr.empty_u8: [u8] x 0 = []\narr.empty_str: [string] x 0 = []\n"), "{out}");
+    assert!(
+        out.contains("\nstr.not_utf8: bytes = ") && out.contains("\narr.not_utf8: [string] x 4 = "),
+        "{out}"
+    );
+    let vocabulary = data().join("foreign/valid/amber-vocab.gguf");
+    let out = run(&[&"info", &vocabulary]).good();
+    let line = out.lines().find(|line| line.starts_with("  tokenizer.ggml.tokens: ")).unwrap();
+    assert!(
+        line.starts_with("  tokenizer.ggml.tokens: [string] x ") && line.ends_with("... (55.0 KiB)"),
+        "{line}"
+    );
+    let out = run(&[&"info", &data().join("valid-odd/attributes-everything.zt"), &"x"]).good();
+    for part in [": integer = ", ": float = ", ": tag 0 = ", ": map x 6 = "] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+}
+
 fn names(out: &str) -> Vec<&str> {
     let rows = out.lines().count() - 2; // without heading and totals
     out.lines().skip(1).take(rows).map(|l| l.split_whitespace().next().unwrap()).collect()
@@ -130,7 +204,7 @@ fn globs_choose_and_sort_orders() {
     let file = data().join("v1.1/py-1.1.1-all-dtypes.zt");
     let out = run(&[&"ls", &file, &"f*", &"u1?", &"--sort", &"name"]).good();
     assert_eq!(names(&out), ["f16", "f32", "f64", "u16"]);
-    assert!(out.lines().last().unwrap().starts_with("4 objects of 13, 4 components: "), "{out}");
+    assert!(out.lines().last().unwrap().starts_with("4 objects of 13: "), "{out}");
     let out = run(&[&"ls", &file, &"[fu]*", &"--sort", &"name", &"--reverse"]).good();
     assert_eq!(names(&out), ["u8", "u64", "u32", "u16", "f64", "f32", "f16"]);
     let out = run(&[&"ls", &file, &"{i8,i16,i32,i64}", &"--sort", &"size"]).good();

@@ -25,6 +25,7 @@ mod kill;
 mod ls;
 mod man;
 mod manners;
+mod memory;
 mod models;
 mod not_understood;
 mod numbers;

@@ -68,7 +68,7 @@ fn paths_of_one_model_are_taken_once() {
     let out = run(&[&"--part", &"verify", a, b, c]).sound();
     assert!(out.contains("3 files: 3 ok"), "{out}");
     let out = run(&[&"ls", b, &"--part"]).good();
-    assert!(out.contains("1 object,"), "{out}");
+    assert!(out.contains("1 object:"), "{out}");
     std::fs::remove_file(c).unwrap();
     run(&[&"ls", b]).bad(&["m-00003-of-00003.safetensors", "--part"]);
     run(&[&"convert", b, &folder.join("half.zt")]).bad(&["m-00003-of-00003.safetensors"]);

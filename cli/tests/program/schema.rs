@@ -67,6 +67,76 @@ fn identities_match_their_schema() {
 }
 
 #[test]
+fn facts_and_attributes_match_their_schemas() {
+    let (schema, of_attributes) = (Schema::of("info"), Schema::of("attr"));
+    let mut made = 0;
+    for file in files() {
+        made += schema.holds(&printed(&[&"info", &"--json", &file]));
+        schema.holds(&printed(&[&"info", &"--json", &file, &"--glob", &"*"]));
+        schema.holds(&printed(&[&"info", &"--json", &"--memory", &file]));
+        of_attributes.holds(&printed(&[&"attr", &"get", &"--json", &file]));
+    }
+    assert!(made > 200, "{made}");
+}
+
+#[test]
+fn summaries_of_reports_match_their_schema() {
+    let (path, folder) = common::input("schema-report");
+    let out = run(&[&"report", &"--json", &path, &"-o", &folder.join("page.html")]).good();
+    assert_eq!(Schema::of("report").holds(&out), 1);
+    let found: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&found["files"], &found["notes"]), (&json!(1), &json!([])));
+    assert_eq!(found["size"], std::fs::metadata(folder.join("page.html")).unwrap().len());
+}
+
+/// With --json a failure is in the output, too: in `errors` of the result or, without a result, alone.
+#[test]
+fn errors_are_in_the_json_and_the_status_is_the_same() {
+    let (good, folder) = common::input("schema-errors");
+    let (missing, page) = (folder.join("missing.zt"), folder.join("page.html"));
+    let corrupt = data().join("invalid/zstd-corrupt-block.zt");
+    let cases: [(&[&dyn AsRef<std::ffi::OsStr>], &str); 13] = [
+        (&[&"ls", &missing], "missing.zt: "),
+        (&[&"ls", &good, &"none"], "neither an object nor a file"),
+        (&[&"info", &missing], "missing.zt: "),
+        (&[&"info", &good, &"none"], "\"none\""),
+        (&[&"diff", &good, &missing], "missing.zt: "),
+        (&[&"head", &corrupt], "zstd-corrupt-block.zt: "),
+        (&[&"stats", &corrupt], "zstd-corrupt-block.zt: "),
+        (&[&"bench", &missing], "missing.zt: "),
+        (&[&"report", &missing, &"-o", &page], "missing.zt: "),
+        (&[&"report", &corrupt, &"--stats", &"-o", &page], "zstd-corrupt-block.zt: "),
+        (&[&"attr", &"get", &good, &"none"], "has no attribute \"none\""),
+        (&[&"convert", &missing, &folder.join("new.zt")], "missing.zt: "),
+        (&[&"ls", &good, &"--colour"], "unexpected argument '--colour'"),
+    ];
+    for (words, said) in cases {
+        let without = run(words);
+        let _ = std::fs::remove_file(&page);
+        let json: &[&dyn AsRef<std::ffi::OsStr>] = &[&"--json"];
+        let ran = run(&[words, json].concat());
+        let _ = std::fs::remove_file(&page);
+        assert!(
+            ran.status > 0 && ran.status == without.status && ran.err == without.err,
+            "{ran:?} {without:?}"
+        );
+        let documents = serde_json::Deserializer::from_str(&ran.out).into_iter::<serde_json::Value>();
+        let last = documents.last().unwrap().unwrap();
+        assert_eq!(last["errors"].as_array().unwrap().len(), 1, "{ran:?}");
+        let error = last["errors"][0].as_str().unwrap();
+        assert!(error.contains(said) && ran.err == format!("zt: {error}\n"), "{ran:?}");
+    }
+    // A file that is written to standard output has no JSON behind it.
+    assert_eq!(run(&[&"convert", &"--json", &missing, &"-", &"--to", &"zt"]).out, "");
+    // The entries of id and verify have their own errors.
+    for command in ["id", "verify"] {
+        let ran = run(&[&command, &"--json", &missing]);
+        let all: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        assert!(all[0].to_string().contains("missing.zt: "), "{ran:?}");
+    }
+}
+
+#[test]
 fn statistics_match_their_schema() {
     let schema = Schema::of("stats");
     let made: usize = files()
@@ -152,7 +222,10 @@ fn every_command_has_its_row_and_every_output_in_json_its_schema() {
     let mut with_schema = Vec::new();
     for row in &rows {
         let command = row[0].trim_matches('`');
-        let help = run(&[&command, &"--help"]).good();
+        let help = match command {
+            "attr" => run(&[&"attr", &"get", &"--help"]).good(),
+            _ => run(&[&command, &"--help"]).good(),
+        };
         match help.contains("--json") {
             true => {
                 assert_eq!(row[3], format!("[{command}](schema/{command}.json)"));
@@ -161,6 +234,7 @@ fn every_command_has_its_row_and_every_output_in_json_its_schema() {
             false => assert_eq!(row[3], "", "{command}"),
         }
     }
+    with_schema.push(String::from("errors.json"));
     with_schema.sort();
     assert_eq!(common::names_in(&docs.join("schema")), with_schema);
     for file in with_schema {
