@@ -14,22 +14,39 @@ pub use inspect::{
 use values::{alignment, encoding, frame_size, rename, size, type_rule};
 pub use values::{is_path, Chosen, Floats, Meaning, Rename, TypeRule};
 
+/// The heading of the options that every command has.
+const EVERYWHERE: &str = "Options of all commands";
+
+/// What holds for all commands.
+const AFTER_HELP: &str = "\
+Exit status of all commands:
+  0         success; diff: the files are equal; verify: nothing is wrong
+  1         failure; diff: the files differ; verify: a file is damaged or refused
+  2         wrong usage; diff, id, verify: no answer, as something cannot be read
+  3         a URL needs libztensor_remote, which is not installed
+  130, 143  interrupted; files are as they were before
+
+Example: zt ls model.safetensors";
+
 /// Inspect, compare, verify, convert, edit and repair tensor files: .zt, safetensors, GGUF, npz, PyTorch
 #[derive(Parser)]
-#[command(name = "zt", version, after_help = "Example: zt ls model.safetensors")]
+#[command(name = "zt", version, after_help = AFTER_HELP)]
 pub struct Arguments {
-    /// For URLs: trust the certificate authorities in this PEM file, too
-    #[arg(long, value_name = "FILE", global = true, display_order = 900)]
-    pub root_certificates: Option<PathBuf>,
+    /// Show neither progress nor notes; failures are still reported
+    #[arg(long, short, global = true, help_heading = EVERYWHERE, display_order = 900)]
+    pub quiet: bool,
     /// Open or change a single file of a model
-    #[arg(long, global = true, display_order = 901)]
+    #[arg(long, global = true, help_heading = EVERYWHERE, display_order = 901)]
     pub part: bool,
-    /// For a model with an index: include tensors that are in its files but not in the index
-    #[arg(long, global = true, display_order = 902)]
-    pub include_unlisted: bool,
     /// Show the tensors of each quantized weight as one object
-    #[arg(long, global = true, display_order = 903)]
+    #[arg(long, global = true, help_heading = EVERYWHERE, display_order = 902)]
     pub combine: bool,
+    /// Include tensors that are in a model's files but not in its index
+    #[arg(long, global = true, help_heading = EVERYWHERE, display_order = 903)]
+    pub include_unlisted: bool,
+    /// For URLs: trust the certificate authorities in this PEM file, too
+    #[arg(long, value_name = "FILE", global = true, help_heading = EVERYWHERE, display_order = 904)]
+    pub root_certificates: Option<PathBuf>,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -54,7 +71,7 @@ pub enum Command {
     Cat(Cat),
     /// Write tensors to NumPy files
     Extract(Extract),
-    /// Print, set and remove attributes
+    /// Print, set and remove attributes; `zt attr FILE` prints all
     Attr(Attr),
     /// Check files: digests, decoding, sizes, structure
     Verify(Verify),
@@ -80,6 +97,9 @@ pub enum Command {
     Repair(Repair),
     /// Print a shell script that completes these commands
     Completions(Completions),
+    /// Print the version
+    #[command(after_help = "Example: zt version | cut -d ' ' -f 2")]
+    Version,
     /// The part of `convert` that runs in a separate process
     #[cfg(feature = "compat")]
     #[command(hide = true)]
@@ -144,7 +164,8 @@ pub enum Sort {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example: zt verify *.zt")]
+#[command(after_help = "Exit status: 0 if nothing is wrong, 1 if a file is damaged or refused, 2 if a file \
+cannot be read or checked completely, 3 as in zt --help\n\nExample: zt verify --untrusted --sarif *.safetensors")]
 pub struct Verify {
     /// The files or models, as in ls
     #[arg(required = true, value_name = "FILE")]
@@ -158,9 +179,16 @@ pub struct Verify {
     /// Also fail for bytes without a digest or CRC-32
     #[arg(long, conflicts_with = "quick")]
     pub require_digests: bool,
+    /// For files from strangers: read them instead of mapping them, and reject more than 100 MiB of metadata,
+    /// 2^20 objects, 512 MiB of memory for them, or 4 GiB in a compressed component
+    #[arg(long)]
+    pub untrusted: bool,
     /// Print JSON, an array with an entry for each file
     #[arg(long)]
     pub json: bool,
+    /// Print SARIF 2.1.0, for programs that collect the results of scanners
+    #[arg(long, conflicts_with = "json")]
+    pub sarif: bool,
     /// Number of threads; 0 for one per processor
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,

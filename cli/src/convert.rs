@@ -44,7 +44,7 @@ use ztensor::reader::{OpenOptions, VerifyOptions, VerifyReport};
 
 pub fn run(arguments: &Convert) -> Outcome<()> {
     let started = Instant::now();
-    let interrupt = Interrupt::listen();
+    let interrupt = Interrupt::of_output(&arguments.output);
     let target = arguments.target()?;
     arguments.check(target)?;
     check_free(&arguments.output, arguments.force)?;
@@ -226,7 +226,6 @@ mod tests {
     use super::*;
     use crate::arguments::{Arguments, Command};
     use clap::Parser;
-    use indicatif::ProgressBar;
 
     #[test]
     fn what_does_not_compare_equal_never_gets_the_name() {
@@ -244,7 +243,7 @@ mod tests {
             let interrupt = Interrupt::default();
             let input = Input::open(&arguments.input, &OpenOptions::default(), &interrupt).unwrap();
             let choices = choice::choose(&input, &arguments).unwrap();
-            let bar = ProgressBar::hidden();
+            let bar = progress::Bar::hidden();
             let job = Job::new(&arguments, &input, choices, &interrupt, bar);
             for is_damaged in [true, false] {
                 let mut written = match target {

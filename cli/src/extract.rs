@@ -119,7 +119,7 @@ impl Drop for Folder {
 /// Writes a file for each component; all get their names at the end.
 pub fn extract(arguments: &Extract) -> Outcome<()> {
     let path = &arguments.file;
-    let interrupt = Interrupt::listen();
+    let interrupt = Interrupt::listen_and_protect();
     let file = models::open(path)?;
     let chosen = Chosen::some_of(&arguments.names, arguments.meaning, path, &[&file])?;
     let wanted = |object: &Object<'_>| chosen.has(object);

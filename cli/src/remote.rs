@@ -3,6 +3,7 @@
 
 use std::ffi::{CString, OsStr};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
 use ztensor::error::Result;
 use ztensor::reader::{File, OpenOptions};
@@ -20,6 +21,13 @@ pub fn shown(path: &Path) -> String {
         None => text,
         Some((scheme, _)) => library::text_of(&text).unwrap_or_else(|| format!("{scheme}://...")),
     }
+}
+
+static IS_MISSING: AtomicBool = AtomicBool::new(false);
+
+/// Whether a model at a URL was not opened because libztensor_remote is not installed.
+pub fn is_missing() -> bool {
+    IS_MISSING.load(Ordering::Relaxed)
 }
 
 /// Opens a model at a URL.
@@ -55,7 +63,7 @@ mod library {
 
 #[cfg(unix)]
 mod library {
-    use super::{File, OpenOptions, OsStr, Path, Result, ROOT_CERTIFICATES};
+    use super::{File, OpenOptions, Ordering, OsStr, Path, Result, IS_MISSING, ROOT_CERTIFICATES};
     use std::ffi::{c_char, c_int, c_void, CStr, CString};
     use std::ops::Range;
     use std::sync::OnceLock;
@@ -210,7 +218,8 @@ mod library {
     }
 
     pub fn open(url: &Path, options: &OpenOptions) -> Result<File> {
-        let (library, url) = (get()?, c_text(url.to_str().unwrap_or_default())?);
+        let found = get().inspect_err(|_| IS_MISSING.store(true, Ordering::Relaxed));
+        let (library, url) = (found?, c_text(url.to_str().unwrap_or_default())?);
         // The name of an index or of numbered files ends before the query.
         let shown = library.text_of(&url)?;
         File::open_model_from(&Remote { library, url }, shown.as_ref(), options)

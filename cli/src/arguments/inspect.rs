@@ -201,7 +201,7 @@ pub struct Move {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example: zt attr get model.gguf general.name")]
+#[command(after_help = "Example: zt attr model.gguf")]
 pub struct Attr {
     #[command(subcommand)]
     pub action: AttrAction,

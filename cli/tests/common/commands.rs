@@ -20,7 +20,7 @@ pub enum Effect {
 /// The words of a command, for a [`Scene`], and what it does.
 pub type Row = (&'static str, Effect);
 
-pub const ROWS: [Row; 36] = [
+pub const ROWS: [Row; 38] = [
     ("ls {in}", Prints),
     ("ls --json {in}", Prints),
     ("ls --tree {in}", Prints),
@@ -36,11 +36,13 @@ pub const ROWS: [Row; 36] = [
     ("report {in} -o -", Prints),
     ("cat {in} model.a.weight", Prints),
     ("attr get {in}", Prints),
+    ("attr {in}", Prints),
     ("verify {in}", Prints),
     ("verify --json {in}", Prints),
     ("id {v2}", Prints),
     ("convert {in} - --to zt", Prints),
     ("completions bash", Prints),
+    ("version", Prints),
     ("report {in} --stats -o {new}.html", Makes),
     ("extract {in} --to {new}/arrays", Makes),
     ("convert {in} {new}.zt", Makes),
