@@ -34,16 +34,32 @@ pub struct Bar {
     waits: AtomicBool,
 }
 
+/// The most columns of a name, so that the bar fits into 80.
+const NAME: usize = 20;
+
+/// A name with its middle left out if it is long. Its end often tells parts of a model apart.
+fn shortened(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= NAME {
+        return name.to_owned();
+    }
+    let half = (NAME - 2) / 2;
+    let begin: String = name.chars().take(half).collect();
+    let end: String = name.chars().skip(count - half).collect();
+    format!("{begin}..{end}")
+}
+
 /// A bar for `total` bytes of a file. It is drawn about ten times a second.
 pub fn bar(total: u64, path: &Path) -> Bar {
     const TEMPLATE: &str =
-        "{msg} [{bar:24}] {binary_bytes}/{binary_total_bytes}  {binary_bytes_per_sec}  {eta}";
+        "{msg} [{bar:16}] {binary_bytes}/{binary_total_bytes}  {binary_bytes_per_sec}  {eta}";
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
     if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
         bar.set_style(style.progress_chars("=> "));
     }
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    bar.set_message(crate::text::one_line(&name).into_owned());
+    let shown = crate::remote::shown(path); // no secret of a URL
+    let name = Path::new(&shown).file_stem().unwrap_or_default().to_string_lossy();
+    bar.set_message(shortened(&crate::text::one_line(&name)));
     let is_wanted = std::io::stderr().is_terminal() && !is_quiet() && !is_plain();
     Bar { bar, waits: AtomicBool::new(is_wanted) }
 }
@@ -80,5 +96,17 @@ impl Bar {
         if self.waits.load(Ordering::Relaxed) && is_due() && self.waits.swap(false, Ordering::Relaxed) {
             self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{shortened, NAME};
+
+    #[test]
+    fn a_long_name_keeps_its_begin_and_its_end() {
+        assert_eq!(shortened("model-00001-of-00012"), "model-00001-of-00012");
+        let long = shortened("a-model-of-somebody-00001-of-00012");
+        assert_eq!((long.as_str(), long.len()), ("a-model-o..-of-00012", NAME));
     }
 }
