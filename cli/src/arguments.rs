@@ -19,10 +19,18 @@ const EVERYWHERE: &str = "Options of all commands";
 
 /// What holds for all commands.
 const AFTER_HELP: &str = "\
+Inputs of all commands that read (bench reads only a PATH):
+  PATH  a file; of a model of several files any of them, its index or folder
+  -     standard input; a pipe is first copied to a temporary file in $TMPDIR
+  URL   https://, s3://, gs://, az://, hf://OWNER/NAME[@REVISION][/FILE];
+        needs libztensor_remote
+  The content decides the format: .zt, safetensors, GGUF, npz, npy, PyTorch
+  of all versions; as a PATH also HDF5 and ONNX, if zt was built with them.
+
 Exit status of all commands:
-  0         success; diff: the files are equal; verify: nothing is wrong
-  1         failure; diff: the files differ; verify: a file is damaged or refused
-  2         wrong usage; diff, id, verify: no answer, as something cannot be read
+  0         success; diff: files are equal; verify: nothing is wrong
+  1         failure; diff: files differ; verify: a file is bad or refused
+  2         wrong usage, or no answer: diff, id or verify cannot read it all
   3         a URL needs libztensor_remote, which is not installed
   130, 143  interrupted; files are as they were before
 
@@ -44,8 +52,11 @@ pub struct Arguments {
     /// Include tensors that are in a model's files but not in its index
     #[arg(long, global = true, help_heading = EVERYWHERE, display_order = 903)]
     pub include_unlisted: bool,
+    /// Most bytes to copy from standard input, if it is a pipe, to a temporary file
+    #[arg(long, value_name = "N", value_parser = size, default_value = "64G", global = true, help_heading = EVERYWHERE, display_order = 904)]
+    pub stdin_limit: u64,
     /// For URLs: trust the certificate authorities in this PEM file, too
-    #[arg(long, value_name = "FILE", global = true, help_heading = EVERYWHERE, display_order = 904)]
+    #[arg(long, value_name = "FILE", global = true, help_heading = EVERYWHERE, display_order = 905)]
     pub root_certificates: Option<PathBuf>,
     #[command(subcommand)]
     pub command: Command,
@@ -117,8 +128,7 @@ pub struct ReadWithCompat {
 #[derive(Args)]
 #[command(after_help = "Example: zt ls model.zt 'layer.*.weight'")]
 pub struct Ls {
-    /// The file, or `-` for standard input. For a model of several files: any of them, the index or the
-    /// folder
+    /// The file or model: a path, `-` or a URL, as `zt --help` says
     pub file: PathBuf,
     /// List only these objects. NAME is an object's name or, if no object has it, a pattern; `*` also matches
     /// dots and slashes. A NAME that exists as a file or folder, or is a URL, is listed as another file, but
@@ -167,7 +177,7 @@ pub enum Sort {
 #[command(after_help = "Exit status: 0 if nothing is wrong, 1 if a file is damaged or refused, 2 if a file \
 cannot be read or checked completely, 3 as in zt --help\n\nExample: zt verify --untrusted --sarif *.safetensors")]
 pub struct Verify {
-    /// The files or models, as in ls
+    /// The files or models: paths, `-` or URLs, as `zt --help` says
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Also reject what is otherwise accepted: unknown names, padding that is not zero
@@ -197,8 +207,7 @@ pub struct Verify {
 #[derive(Args)]
 #[command(after_help = "Example: zt convert model.safetensors model.zt --zstd --digest sha256")]
 pub struct Convert {
-    /// A file or model in any format that `zt` opens; `-` for standard input. If zt was built with the cargo
-    /// feature compat, also HDF5 and ONNX weights
+    /// The file or model: a path, `-` or a URL, as `zt --help` says
     pub input: PathBuf,
     /// The output: .zt, .safetensors, .gguf or .npz, chosen by its extension; `-` for standard output
     pub output: PathBuf,

@@ -6,15 +6,12 @@
 mod blocks;
 mod choice;
 mod compare;
-#[cfg(feature = "compat")]
-pub mod compat;
 mod converted;
 mod gguf_keys;
 mod gguf_layout;
 mod input;
 mod job;
 mod losses;
-mod other_formats;
 mod output;
 mod shards;
 pub mod tensor;

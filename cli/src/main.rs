@@ -7,6 +7,8 @@ mod arguments;
 mod attr;
 mod bench;
 mod combine;
+#[cfg(feature = "compat")]
+mod compat;
 mod completions;
 mod convert;
 mod diff;
@@ -15,6 +17,7 @@ mod elements;
 mod extract;
 mod failure;
 mod head;
+mod hub;
 mod id;
 mod info;
 mod interrupt;
@@ -26,6 +29,7 @@ mod new_files;
 mod notes;
 mod npy;
 mod number;
+mod other_formats;
 mod output;
 mod parallel;
 mod progress;
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
         if arguments.quiet {
             progress::silence();
         }
+        standard_input::limit(arguments.stdin_limit);
         models::choose(arguments.part, arguments.include_unlisted, arguments.combine);
         let outcome = run(&arguments.command);
         notes::report_left_out();
@@ -106,6 +111,6 @@ fn run(command: &Command) -> failure::Outcome<()> {
         Command::Completions(arguments) => completions::run(arguments),
         Command::Version => version(),
         #[cfg(feature = "compat")]
-        Command::ReadWithCompat(arguments) => convert::compat::read(arguments),
+        Command::ReadWithCompat(arguments) => compat::read(arguments),
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 #[command(after_help = "Example: zt info model.gguf blk.0.attn_q.weight")]
 pub struct Info {
-    /// The file or model, as in ls
+    /// The file or model: a path, `-` or a URL, as `zt --help` says
     pub file: PathBuf,
     /// Objects to show, or patterns, as in stats; without a NAME the file
     #[arg(value_name = "NAME")]
@@ -19,7 +19,7 @@ pub struct Info {
 #[derive(Args)]
 #[command(after_help = "Example: zt stats model.safetensors 'layers.0.*' --histogram 20")]
 pub struct Stats {
-    /// The file or model, as in ls
+    /// The file or model: a path, `-` or a URL, as `zt --help` says
     pub file: PathBuf,
     /// Only these objects. NAME is an object's name or, if no object has it, a pattern; `*` also matches dots
     /// and slashes
@@ -41,7 +41,7 @@ pub struct Stats {
 #[derive(Args)]
 #[command(after_help = "Example: zt head model.gguf blk.0.attn_q.weight --count 8")]
 pub struct Head {
-    /// The file or model, as in ls
+    /// The file or model: a path, `-` or a URL, as `zt --help` says
     pub file: PathBuf,
     /// Objects to show, or patterns, as in stats; without a NAME all
     #[arg(value_name = "NAME")]
@@ -59,7 +59,7 @@ pub struct Head {
 #[derive(Args)]
 #[command(after_help = "Example: zt bench model.safetensors --threads 1,4")]
 pub struct Bench {
-    /// The file or model, as in ls; not a URL
+    /// The file or model: a path
     pub file: PathBuf,
     /// Evict the file from the page cache before each run, and report if some of it stays
     #[arg(long)]
@@ -78,7 +78,7 @@ pub struct Bench {
 #[derive(Args)]
 #[command(after_help = "Example: zt diff model.safetensors model.zt && echo the same")]
 pub struct Diff {
-    /// One file or model, as in ls
+    /// One file or model: a path, `-` or a URL, as `zt --help` says
     pub a: PathBuf,
     /// Another one, of any container
     pub b: PathBuf,
@@ -105,7 +105,7 @@ pub struct Diff {
 #[derive(Args)]
 #[command(after_help = "Example: zt report model.safetensors --stats -o report.html")]
 pub struct Report {
-    /// The files or models, as in ls
+    /// The files or models: paths, `-` or URLs, as `zt --help` says
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The page to write; `-` for standard output
@@ -128,7 +128,7 @@ pub struct Report {
 #[derive(Args)]
 #[command(after_help = "Example: zt cat model.zt embed.weight | head -c 64 | xxd")]
 pub struct Cat {
-    /// The file or model, as in ls
+    /// The file or model: a path, `-` or a URL, as `zt --help` says
     pub file: PathBuf,
     /// The object: its name, or a pattern that matches only its name
     pub name: String,
@@ -145,7 +145,7 @@ pub struct Cat {
 #[derive(Args)]
 #[command(after_help = "Example: zt extract model.safetensors 'layers.0.*' --to tensors")]
 pub struct Extract {
-    /// The file or model, as in ls
+    /// The file or model: a path, `-` or a URL, as `zt --help` says
     pub file: PathBuf,
     /// Only these objects. NAME is an object's name or, if no object has it, a pattern; `*` also matches dots
     /// and slashes
@@ -212,7 +212,7 @@ pub enum AttrAction {
     /// Print an attribute, text unquoted and other values as JSON; without KEY all attributes
     #[command(after_help = "Example: zt attr get model.gguf general.name")]
     Get {
-        /// The file or model, as in ls
+        /// The file or model: a path, `-` or a URL, as `zt --help` says
         file: PathBuf,
         /// The key; for an attribute of an object, the object's name before it
         #[arg(value_name = "[OBJECT] KEY", num_args = 0..=2)]

@@ -20,6 +20,7 @@ mod convert_ztensor_2;
 mod damaged;
 mod edit;
 mod id;
+mod inputs;
 mod inspect;
 mod kill;
 mod ls;
