@@ -137,7 +137,7 @@ fn report(job: &Job<'_>, written: &Written, files: usize, started: Instant) -> O
 }
 
 /// The container for the extension of a name, in upper or lower case.
-fn target_of(path: &Path) -> Option<Target> {
+pub fn target_of(path: &Path) -> Option<Target> {
     let extension = path.extension().map(|e| e.to_ascii_lowercase());
     match extension.as_deref().and_then(|e| e.to_str()) {
         Some("zt") => Some(Target::Zt),

@@ -143,7 +143,7 @@ pub struct Cat {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example: zt extract model.safetensors 'layers.0.*' --to tensors")]
+#[command(after_help = "Example: zt extract model.gguf 'blk.0.*' --dtype f32 --to tensors")]
 pub struct Extract {
     /// The file or model: a path, `-` or a URL, as `zt --help` says
     pub file: PathBuf,
@@ -153,14 +153,15 @@ pub struct Extract {
     pub names: Vec<String>,
     #[command(flatten)]
     pub meaning: Meaning,
-    /// The output folder; a new one gets its name when all files are in it
+    /// The output folder; a new one gets its name when all files are in it. A name that ends in .safetensors,
+    /// .zt, .gguf or .npz is one file with all tensors, which keeps bf16 and f8
     #[arg(long, value_name = "FOLDER")]
     pub to: PathBuf,
     /// Write only the bytes, name.bin, instead of NumPy files
     #[arg(long)]
     pub raw: bool,
-    /// Write the numbers of each object in this dtype, also of quantized and sparse ones. If finite numbers
-    /// would become infinite, nothing is written
+    /// Write the numbers of each object in this dtype, also of bf16, f8, quantized and sparse ones. If finite
+    /// numbers would become infinite, nothing is written
     #[arg(long, value_name = "DTYPE")]
     pub dtype: Option<Floats>,
     /// Replace an existing file if only one is written; several files never replace others

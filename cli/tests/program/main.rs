@@ -19,6 +19,7 @@ mod convert_zt;
 mod convert_ztensor_2;
 mod damaged;
 mod edit;
+mod extract;
 mod id;
 mod inputs;
 mod inspect;
