@@ -24,7 +24,7 @@ fn libraries() -> PathBuf {
     for (from, name) in [(core.join("libztensor.so"), "libztensor.so"), (remote, "libztensor_remote.so")] {
         let from = from.canonicalize().unwrap();
         std::os::unix::fs::symlink(&from, folder.join(name)).unwrap();
-        std::os::unix::fs::symlink(&from, folder.join(format!("{name}.0"))).unwrap();
+        std::os::unix::fs::symlink(&from, folder.join(format!("{name}.1"))).unwrap();
     }
     folder
 }
