@@ -15,22 +15,50 @@ pub use inspect::{
 use values::{alignment, encoding, frame_size, rename, size, type_rule};
 pub use values::{is_path, Chosen, Floats, Meaning, Rename, TypeRule};
 
+/// The heading of the options that every command has.
+const EVERYWHERE: &str = "Options of all commands";
+
+/// What holds for all commands.
+const AFTER_HELP: &str = "\
+Inputs of all commands that read (bench reads only a PATH):
+  PATH  a file; of a model of several files any of them, its index or folder
+  -     standard input; a pipe is first copied to a temporary file in $TMPDIR
+  URL   https://, s3://, gs://, az://, hf://OWNER/NAME[@REVISION][/FILE];
+        needs libztensor_remote
+  The content decides the format: .zt, safetensors, GGUF, npz, npy, PyTorch
+  of all versions; as a PATH also HDF5 and ONNX, if zt was built with them.
+
+Exit status of all commands:
+  0         success; diff: files are equal; verify: nothing is wrong
+  1         failure; diff: files differ; verify: a file is bad or refused
+  2         wrong usage, or no answer: diff, id or verify cannot read it all
+  3         a URL needs libztensor_remote, which is not installed
+  130, 143  interrupted; files are as they were before
+
+Example: zt ls model.safetensors";
+
 /// Inspect, compare, verify, convert, edit and repair tensor files: .zt, safetensors, GGUF, npz, PyTorch
 #[derive(Parser)]
-#[command(name = "zt", version, after_help = "Example: zt ls model.safetensors")]
+#[command(name = "zt", version, after_help = AFTER_HELP)]
 pub struct Arguments {
-    /// For URLs: trust the certificate authorities in this PEM file, too
-    #[arg(long, value_name = "FILE", global = true, display_order = 900)]
-    pub root_certificates: Option<PathBuf>,
+    /// Show neither progress nor notes; failures are still reported
+    #[arg(long, short, global = true, help_heading = EVERYWHERE, display_order = 900)]
+    pub quiet: bool,
     /// Open or change a single file of a model
-    #[arg(long, global = true, display_order = 901)]
+    #[arg(long, global = true, help_heading = EVERYWHERE, display_order = 901)]
     pub part: bool,
-    /// For a model with an index: include tensors that are in its files but not in the index
-    #[arg(long, global = true, display_order = 902)]
-    pub include_unlisted: bool,
     /// Show the tensors of each quantized weight as one object
-    #[arg(long, global = true, display_order = 903)]
+    #[arg(long, global = true, help_heading = EVERYWHERE, display_order = 902)]
     pub combine: bool,
+    /// Include tensors that are in a model's files but not in its index
+    #[arg(long, global = true, help_heading = EVERYWHERE, display_order = 903)]
+    pub include_unlisted: bool,
+    /// Most bytes to copy from standard input, if it is a pipe, to a temporary file
+    #[arg(long, value_name = "N", value_parser = size, default_value = "64G", global = true, help_heading = EVERYWHERE, display_order = 904)]
+    pub stdin_limit: u64,
+    /// For URLs: trust the certificate authorities in this PEM file, too
+    #[arg(long, value_name = "FILE", global = true, help_heading = EVERYWHERE, display_order = 905)]
+    pub root_certificates: Option<PathBuf>,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -57,7 +85,7 @@ pub enum Command {
     Cat(Cat),
     /// Write tensors to NumPy files
     Extract(Extract),
-    /// Print, set and remove attributes
+    /// Print, set and remove attributes; `zt attr FILE` prints all
     Attr(Attr),
     /// Check files: digests, decoding, sizes, structure
     Verify(Verify),
@@ -83,6 +111,9 @@ pub enum Command {
     Repair(Repair),
     /// Print a shell script that completes these commands
     Completions(Completions),
+    /// Print the version
+    #[command(after_help = "Example: zt version | cut -d ' ' -f 2")]
+    Version,
     /// The part of `convert` that runs in a separate process
     #[cfg(feature = "compat")]
     #[command(hide = true)]
@@ -120,8 +151,7 @@ pub struct ReadWithCompat {
 #[derive(Args)]
 #[command(after_help = "Example: zt ls model.zt 'layer.*.weight'")]
 pub struct Ls {
-    /// The file, or `-` for standard input. For a model of several files: any of them, the index or the
-    /// folder
+    /// The file or model: a path, `-` or a URL, as `zt --help` says
     pub file: PathBuf,
     /// List only these objects. NAME is an object's name or, if no object has it, a pattern; `*` also matches
     /// dots and slashes. A NAME that exists as a file or folder, or is a URL, is listed as another file, but
@@ -168,9 +198,10 @@ pub enum Sort {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example: zt verify *.zt")]
+#[command(after_help = "Exit status: 0 if nothing is wrong, 1 if a file is damaged or refused, 2 if a file \
+cannot be read or checked completely, 3 as in zt --help\n\nExample: zt verify --untrusted --sarif *.safetensors")]
 pub struct Verify {
-    /// The files or models, as in ls
+    /// The files or models: paths, `-` or URLs, as `zt --help` says
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Also reject what is otherwise accepted: unknown names, padding that is not zero
@@ -182,9 +213,16 @@ pub struct Verify {
     /// Also fail for bytes without a digest or CRC-32
     #[arg(long, conflicts_with = "quick")]
     pub require_digests: bool,
+    /// For files from strangers: read them instead of mapping them, and reject more than 100 MiB of metadata,
+    /// 2^20 objects, 512 MiB of memory for them, or 4 GiB in a compressed component
+    #[arg(long)]
+    pub untrusted: bool,
     /// Print JSON, an array with an entry for each file
     #[arg(long)]
     pub json: bool,
+    /// Print SARIF 2.1.0, for programs that collect the results of scanners
+    #[arg(long, conflicts_with = "json")]
+    pub sarif: bool,
     /// Number of threads; 0 for one per processor
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
@@ -193,8 +231,7 @@ pub struct Verify {
 #[derive(Args)]
 #[command(after_help = "Example: zt convert model.safetensors model.zt --zstd --digest sha256")]
 pub struct Convert {
-    /// A file or model in any format that `zt` opens; `-` for standard input. If zt was built with the cargo
-    /// feature compat, also HDF5 and ONNX weights
+    /// The file or model: a path, `-` or a URL, as `zt --help` says
     pub input: PathBuf,
     /// The output: .zt, .safetensors, .gguf or .npz, chosen by its extension; `-` for standard output
     pub output: PathBuf,

@@ -103,7 +103,7 @@ fn report(path: &Path, what: &str, summary: &Summary) -> Outcome<()> {
 
 pub fn add(arguments: &Add) -> Outcome<()> {
     let (path, input) = (&arguments.file, &arguments.input);
-    let interrupt = Interrupt::listen();
+    let interrupt = Interrupt::listen_and_protect();
     check_may_change(path)?;
     check_is_zt(path)?;
     check_is_whole(path)?;
@@ -147,7 +147,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     let Some((output, inputs)) = arguments.paths.split_last().filter(|(_, inputs)| !inputs.is_empty()) else {
         return Err(Failure::Usage("the file to write is missing: zt merge INPUT... OUTPUT"));
     };
-    let interrupt = Interrupt::listen();
+    let interrupt = Interrupt::listen_and_protect();
     check_is_zt(output)?;
     check_whole(output)?;
     check_free(output, arguments.force)?;
@@ -247,7 +247,7 @@ fn merge_attributes<'f>(
 
 pub fn compact(arguments: &Compact) -> Outcome<()> {
     let path = &arguments.file;
-    let interrupt = Interrupt::listen();
+    let interrupt = Interrupt::listen_and_protect();
     let at_path = |e| Failure::at(path, e);
     let old = identity(path);
     check_may_change(path)?;

@@ -6,15 +6,12 @@
 mod blocks;
 mod choice;
 mod compare;
-#[cfg(feature = "compat")]
-pub mod compat;
 mod converted;
 mod gguf_keys;
 mod gguf_layout;
 mod input;
 mod job;
 mod losses;
-mod other_formats;
 mod output;
 mod shards;
 pub mod tensor;
@@ -44,7 +41,7 @@ use ztensor::reader::{OpenOptions, VerifyOptions, VerifyReport};
 
 pub fn run(arguments: &Convert) -> Outcome<()> {
     let started = Instant::now();
-    let interrupt = Interrupt::listen();
+    let interrupt = Interrupt::of_output(&arguments.output);
     let target = arguments.target()?;
     arguments.check(target)?;
     check_free(&arguments.output, arguments.force)?;
@@ -140,7 +137,7 @@ fn report(job: &Job<'_>, written: &Written, files: usize, started: Instant) -> O
 }
 
 /// The container for the extension of a name, in upper or lower case.
-fn target_of(path: &Path) -> Option<Target> {
+pub fn target_of(path: &Path) -> Option<Target> {
     let extension = path.extension().map(|e| e.to_ascii_lowercase());
     match extension.as_deref().and_then(|e| e.to_str()) {
         Some("zt") => Some(Target::Zt),
@@ -226,7 +223,6 @@ mod tests {
     use super::*;
     use crate::arguments::{Arguments, Command};
     use clap::Parser;
-    use indicatif::ProgressBar;
 
     #[test]
     fn what_does_not_compare_equal_never_gets_the_name() {
@@ -244,7 +240,7 @@ mod tests {
             let interrupt = Interrupt::default();
             let input = Input::open(&arguments.input, &OpenOptions::default(), &interrupt).unwrap();
             let choices = choice::choose(&input, &arguments).unwrap();
-            let bar = ProgressBar::hidden();
+            let bar = progress::Bar::hidden();
             let job = Job::new(&arguments, &input, choices, &interrupt, bar);
             for is_damaged in [true, false] {
                 let mut written = match target {

@@ -85,7 +85,7 @@ pub fn check_is_whole(path: &Path) -> Outcome<()> {
 /// Changes a file, or leaves it unchanged: dropping a writer restores the file. A signal only takes effect
 /// after that.
 pub fn change(path: &Path, durable: bool, edit: impl FnOnce(&mut Writer) -> Result<()>) -> Outcome<()> {
-    let interrupt = Interrupt::listen();
+    let interrupt = Interrupt::listen_and_protect();
     let at_path = |e| Failure::at(path, e);
     check_may_change(path)?;
     check_is_whole(path)?;

@@ -1,7 +1,7 @@
 //! `zt cat` and `zt extract`: write the decoded bytes of tensors, alone or as NumPy files.
 
-use crate::arguments::{Cat, Chosen, Extract, Floats};
-use crate::convert::{emit, emit_numbers, Elements};
+use crate::arguments::{Arguments, Cat, Chosen, Command, Extract, Floats};
+use crate::convert::{self, emit, emit_numbers, Elements};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::names;
@@ -9,7 +9,9 @@ use crate::new_files::{check_free, NewFile, NewFiles};
 use crate::notes::{damage, Notes, What};
 use crate::output::{refuse_terminal, Output};
 use crate::{models, npy, text};
+use clap::Parser;
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use unicode_normalization::UnicodeNormalization;
@@ -116,10 +118,41 @@ impl Drop for Folder {
     }
 }
 
+/// Writes all tensors to one file, as `zt convert` does.
+fn to_one_file(arguments: &Extract) -> Outcome<()> {
+    if arguments.raw {
+        return Err(Failure::Usage("--raw writes a file for each tensor; --to needs the name of a folder"));
+    }
+    let flag = |name: &str, is_set: bool| Some(OsString::from(name)).filter(|_| is_set);
+    let mut words: Vec<OsString> = ["zt", "convert", "--no-attributes"].map(OsString::from).into();
+    words.extend(flag("--force", arguments.force));
+    words.extend(flag("--allow-damaged", arguments.allow_damaged));
+    words.extend(flag("--glob", arguments.meaning.glob));
+    words.extend(flag("--exact", arguments.meaning.exact));
+    let dtype = arguments.dtype.map(|dtype| format!("--dtype={}", dtype.dtype().name()));
+    let names = arguments.names.iter().map(|name| format!("--include={name}"));
+    words.extend(dtype.into_iter().chain(names).map(OsString::from));
+    words.extend(["--".into(), arguments.file.clone().into(), arguments.to.clone().into()]);
+    match Arguments::try_parse_from(words).map(|parsed| parsed.command) {
+        Ok(Command::Convert(arguments)) => convert::run(&arguments).map_err(|why| match why {
+            Failure::Message(why) => Failure::Message(why.replace("--lossy", "zt convert --lossy")),
+            other => other,
+        }),
+        _ => Err(Failure::Message(String::from("internal error: extract made a wrong command line"))),
+    }
+}
+
 /// Writes a file for each component; all get their names at the end.
 pub fn extract(arguments: &Extract) -> Outcome<()> {
     let path = &arguments.file;
-    let interrupt = Interrupt::listen();
+    let is_container = |path: &Path| !arguments.to.is_dir() && convert::target_of(path).is_some();
+    if is_container(&arguments.to) {
+        return to_one_file(arguments);
+    }
+    if is_container(&PathBuf::from(format!("x.{}", arguments.to.display()))) {
+        return Err(Failure::Usage("--to needs a name: FILE.safetensors, or ./safetensors for a folder"));
+    }
+    let interrupt = Interrupt::listen_and_protect();
     let file = models::open(path)?;
     let chosen = Chosen::some_of(&arguments.names, arguments.meaning, path, &[&file])?;
     let wanted = |object: &Object<'_>| chosen.has(object);
@@ -137,7 +170,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
             let header = match (dtype, arguments.raw) {
                 (Some(to), is_raw) => header_of_numbers(path, &object, to, is_raw)?,
                 (None, true) => Vec::new(),
-                (None, false) => header(path, &object, &component, "--raw writes only the bytes")?,
+                (None, false) => header(path, &object, &component, &otherwise(&component))?,
             };
             let name = match object.components().len() {
                 many if many > 1 && dtype.is_none() => {
@@ -227,6 +260,13 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
 
 fn count_of(attributes: Option<Value<'_>>) -> u64 {
     attributes.unwrap_or(Value::EMPTY_MAP).pairs().count() as u64
+}
+
+/// What helps if NumPy does not have a type.
+fn otherwise(component: &Component<'_>) -> String {
+    let is_of_blocks = component.known_logical().is_some_and(|logical| logical.is_block_type());
+    let file = if is_of_blocks { "FILE.zt" } else { "FILE.safetensors" };
+    format!("--dtype f32 writes its numbers, --to {file} keeps its type, and --raw writes only the bytes")
 }
 
 /// Makes file names that differ on every file system.

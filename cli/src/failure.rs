@@ -6,7 +6,16 @@ use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+/// Whether the command writes files, which an interrupt leaves as they were.
+static WRITES: AtomicBool = AtomicBool::new(false);
+
+/// Says that the command writes files.
+pub fn keep_files() {
+    WRITES.store(true, Ordering::Relaxed);
+}
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -21,7 +30,7 @@ pub enum Failure {
     Pipe,
     /// The answer cannot be determined: exit status 2, after the inner failure was reported.
     Trouble(Box<Failure>),
-    /// A signal asked to stop. A file that was being written is unchanged.
+    /// A signal asked to stop. A file that was to be replaced or changed is as before.
     Interrupted(usize),
 }
 
@@ -75,7 +84,10 @@ impl Failure {
                 return ExitCode::from(2);
             }
             Failure::Interrupted(signal) => {
-                error("interrupted; nothing is left half written");
+                error(match WRITES.load(Ordering::Relaxed) {
+                    true => "interrupted; nothing is left half written",
+                    false => "interrupted",
+                });
                 return ExitCode::from(u8::try_from(128 + signal).unwrap_or(1));
             }
             Failure::Trouble(why) => {

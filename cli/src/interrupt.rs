@@ -1,9 +1,10 @@
 //! Signals that ask to stop are recorded, and checked between pieces of work, so that a half-written file is
 //! removed. A second signal ends the program at once.
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{self, Failure, Outcome};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -18,6 +19,20 @@ pub fn outlive_the_limit_on_files() {
 pub struct Interrupt(Arc<AtomicUsize>);
 
 impl Interrupt {
+    /// Installs the signal handlers for a command that writes files. The message says that they are unchanged.
+    pub fn listen_and_protect() -> Interrupt {
+        failure::keep_files();
+        Interrupt::listen()
+    }
+
+    /// For a command that writes one file, or standard output, which keeps what was written.
+    pub fn of_output(output: &Path) -> Interrupt {
+        match output.as_os_str() == "-" {
+            true => Interrupt::listen(),
+            false => Interrupt::listen_and_protect(),
+        }
+    }
+
     /// Installs the signal handlers.
     pub fn listen() -> Interrupt {
         let came = Interrupt::default();

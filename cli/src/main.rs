@@ -1,14 +1,15 @@
 //! `zt`: inspects, compares, verifies, converts, edits and repairs files of tensors.
 //!
-//! Results go to standard output, everything else to standard error. The exit status is 0 for success, 1 if a
-//! file failed, and 2 for wrong usage. For `zt diff` it is 0 for no differences, 1 for differences, and 2 for
-//! trouble.
+//! Results go to standard output, everything else to standard error. `zt --help` has the table of exit
+//! statuses.
 
 mod arguments;
 mod attr;
 mod attributes;
 mod bench;
 mod combine;
+#[cfg(feature = "compat")]
+mod compat;
 mod completions;
 mod convert;
 mod diff;
@@ -18,6 +19,7 @@ mod extract;
 mod failure;
 mod fold;
 mod head;
+mod hub;
 mod id;
 mod info;
 mod interrupt;
@@ -30,6 +32,7 @@ mod new_files;
 mod notes;
 mod npy;
 mod number;
+mod other_formats;
 mod output;
 mod parallel;
 mod progress;
@@ -60,6 +63,10 @@ fn main() -> ExitCode {
         if let Some(file) = &arguments.root_certificates {
             remote::trust(file).map_err(|why| failure::Failure::at(file, why))?;
         }
+        if arguments.quiet {
+            progress::silence();
+        }
+        standard_input::limit(arguments.stdin_limit);
         models::choose(arguments.part, arguments.include_unlisted, arguments.combine);
         let outcome = run(&arguments.command);
         notes::report_left_out();
@@ -70,11 +77,20 @@ fn main() -> ExitCode {
     }
     let status = match std::panic::catch_unwind(run) {
         Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(failure)) => failure.report(),
+        Ok(Err(failure)) => match (failure.report(), remote::is_missing()) {
+            (_, true) => ExitCode::from(3),
+            (status, false) => status,
+        },
         Err(_) => ExitCode::from(1), // the panic hook has reported it
     };
     output::print_errors();
     status
+}
+
+fn version() -> failure::Outcome<()> {
+    let mut out = output::Output::new();
+    out.line(format_args!("zt {}", env!("CARGO_PKG_VERSION")))?;
+    out.flush()
 }
 
 fn run(command: &Command) -> failure::Outcome<()> {
@@ -102,7 +118,8 @@ fn run(command: &Command) -> failure::Outcome<()> {
         Command::Compact(arguments) => combine::compact(arguments),
         Command::Repair(arguments) => repair::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),
+        Command::Version => version(),
         #[cfg(feature = "compat")]
-        Command::ReadWithCompat(arguments) => convert::compat::read(arguments),
+        Command::ReadWithCompat(arguments) => compat::read(arguments),
     }
 }

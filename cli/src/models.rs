@@ -3,11 +3,11 @@
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::standard_input::{self, is_standard};
-use crate::{notes, remote};
+use crate::{notes, other_formats, remote};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use ztensor::error::Result;
+use ztensor::error::{Cause, Error, Result};
 use ztensor::reader::{File, OpenOptions};
 
 /// How the global options open models.
@@ -79,13 +79,26 @@ pub fn open(path: &Path) -> Outcome<File> {
     open_with(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))
 }
 
-/// Opens a model with these options and the global ones. `-` is standard input.
+/// Opens a model with these options and the global ones.
 pub fn open_with(path: &Path, options: &OpenOptions) -> Result<File> {
+    open_or_stop(path, options, &Interrupt::default())
+}
+
+/// Opens an input: a path, `-` for standard input, or a URL. All commands that only read open inputs here.
+pub fn open_or_stop(path: &Path, options: &OpenOptions, interrupt: &Interrupt) -> Result<File> {
     let options = &with_choice(options);
+    let is_special = || std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
     let file = match remote::is_url(path) {
-        false if is_standard(path) => standard_input::open(options, &Interrupt::default()),
-        false => File::open_model(path, options),
         true => remote::open(path, options),
+        false if is_standard(path) => standard_input::open(options, interrupt),
+        false if is_special() => Err(Error::new(
+            Cause::Unsupported,
+            format_args!("neither a regular file nor a folder; give a pipe as standard input, with -"),
+        )),
+        false => match File::open_model(path, options) {
+            Err(why) => other_formats::open(path, interrupt)?.ok_or(why),
+            file => file,
+        },
     };
     file.inspect(|file| notes::remember(path, file))
 }

@@ -3,6 +3,7 @@
 //!
 //! `zt: not converted: 2 objects: "a", "b": f32 from gguf.q8_0`
 
+use crate::progress::is_quiet;
 use crate::{failure, names, remote, text};
 use std::cell::RefCell;
 use std::path::Path;
@@ -99,14 +100,14 @@ impl Notes {
 
     /// Prints the notes to standard error, one on each line. Call it last.
     pub fn report(&self) {
-        for note in self.notes.borrow().iter() {
+        for note in self.notes.borrow().iter().filter(|_| !is_quiet()) {
             failure::report(&note.line());
         }
     }
 
     /// Like [`Notes::report`], for one of several files.
     pub fn report_of(&self, path: &Path) {
-        for note in self.notes.borrow().iter() {
+        for note in self.notes.borrow().iter().filter(|_| !is_quiet()) {
             failure::report(&format!("{}: {}", remote::shown(path), note.line()));
         }
     }

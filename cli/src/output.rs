@@ -1,6 +1,7 @@
 //! Standard output: buffered, and with every failure reported.
 
 use crate::failure::{take_errors, Failure, Outcome};
+use crate::progress::is_plain;
 use crate::text;
 use serde_json::json;
 use std::fmt::Arguments;
@@ -24,11 +25,9 @@ pub enum Tone {
 impl Output {
     pub fn new() -> Output {
         let stdout = std::io::stdout();
-        let set = |variable: &str| std::env::var_os(variable).filter(|v| !v.is_empty());
-        let plain = set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb");
         let is_terminal = stdout.is_terminal();
         let writer = BufWriter::with_capacity(64 << 10, stdout.lock());
-        Output { writer, is_terminal, coloured: is_terminal && !plain }
+        Output { writer, is_terminal, coloured: is_terminal && !is_plain() }
     }
 
     /// Writes text without escaping.

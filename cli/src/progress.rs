@@ -1,17 +1,112 @@
-//! A progress bar on standard error; nothing if that is not a terminal.
+//! A progress bar on standard error, if that is a terminal and the command takes long.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Commands that end before this show no bar.
+const DELAY: Duration = Duration::from_millis(500);
+
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Takes the option `--quiet`.
+pub fn silence() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether neither progress nor notes are shown.
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Whether the user wants neither colours nor lines that are drawn again.
+pub fn is_plain() -> bool {
+    let set = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty());
+    set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// The progress of a command.
+pub struct Bar {
+    bar: ProgressBar,
+    /// Whether it will be drawn when it is due.
+    waits: AtomicBool,
+}
+
+/// The most columns of a name, so that the bar fits into 80.
+const NAME: usize = 20;
+
+/// A name with its middle left out if it is long. Its end often tells parts of a model apart.
+fn shortened(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= NAME {
+        return name.to_owned();
+    }
+    let half = (NAME - 2) / 2;
+    let begin: String = name.chars().take(half).collect();
+    let end: String = name.chars().skip(count - half).collect();
+    format!("{begin}..{end}")
+}
 
 /// A bar for `total` bytes of a file. It is drawn about ten times a second.
-pub fn bar(total: u64, path: &Path) -> ProgressBar {
+pub fn bar(total: u64, path: &Path) -> Bar {
     const TEMPLATE: &str =
-        "{msg} [{bar:32}] {binary_bytes}/{binary_total_bytes}  {binary_bytes_per_sec}  {eta}";
-    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
+        "{msg} [{bar:16}] {binary_bytes}/{binary_total_bytes}  {binary_bytes_per_sec}  {eta}";
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
     if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
         bar.set_style(style.progress_chars("=> "));
     }
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    bar.set_message(crate::text::one_line(&name).into_owned());
-    bar
+    let shown = crate::remote::shown(path); // no secret of a URL
+    let name = Path::new(&shown).file_stem().unwrap_or_default().to_string_lossy();
+    bar.set_message(shortened(&crate::text::one_line(&name)));
+    let is_wanted = std::io::stderr().is_terminal() && !is_quiet() && !is_plain();
+    Bar { bar, waits: AtomicBool::new(is_wanted) }
+}
+
+impl Bar {
+    /// A bar that is never drawn.
+    #[cfg(test)]
+    pub fn hidden() -> Bar {
+        Bar { bar: ProgressBar::hidden(), waits: AtomicBool::new(false) }
+    }
+
+    pub fn inc(&self, bytes: u64) {
+        self.bar.inc(bytes);
+        self.show_if_due();
+    }
+
+    pub fn set_position(&self, bytes: u64) {
+        self.bar.set_position(bytes);
+        self.show_if_due();
+    }
+
+    /// Runs `body`, which prints lines, while it is not on the terminal.
+    pub fn suspend(&self, body: impl FnOnce()) {
+        self.bar.suspend(body);
+    }
+
+    /// Removes it from the terminal.
+    pub fn finish_and_clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn show_if_due(&self) {
+        let is_due = || self.bar.elapsed() >= DELAY;
+        if self.waits.load(Ordering::Relaxed) && is_due() && self.waits.swap(false, Ordering::Relaxed) {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{shortened, NAME};
+
+    #[test]
+    fn a_long_name_keeps_its_begin_and_its_end() {
+        assert_eq!(shortened("model-00001-of-00012"), "model-00001-of-00012");
+        let long = shortened("a-model-of-somebody-00001-of-00012");
+        assert_eq!((long.as_str(), long.len()), ("a-model-o..-of-00012", NAME));
+    }
 }

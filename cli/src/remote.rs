@@ -1,8 +1,10 @@
 //! Models at a URL. libztensor_remote is only loaded when a URL is used, so `zt` itself has no network code.
 //! The library returns sources, which are read like others.
 
+use crate::hub;
 use std::ffi::{CString, OsStr};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
 use ztensor::error::Result;
 use ztensor::reader::{File, OpenOptions};
@@ -18,8 +20,16 @@ pub fn shown(path: &Path) -> String {
     let text = path.display().to_string();
     match text.split_once("://").filter(|_| is_url(path)) {
         None => text,
+        Some(_) if hub::urls(&text).is_some_and(|urls| urls.is_ok()) => text,
         Some((scheme, _)) => library::text_of(&text).unwrap_or_else(|| format!("{scheme}://...")),
     }
+}
+
+static IS_MISSING: AtomicBool = AtomicBool::new(false);
+
+/// Whether a model at a URL was not opened because libztensor_remote is not installed.
+pub fn is_missing() -> bool {
+    IS_MISSING.load(Ordering::Relaxed)
 }
 
 /// Opens a model at a URL.
@@ -55,7 +65,7 @@ mod library {
 
 #[cfg(unix)]
 mod library {
-    use super::{File, OpenOptions, OsStr, Path, Result, ROOT_CERTIFICATES};
+    use super::{hub, File, OpenOptions, Ordering, OsStr, Path, Result, IS_MISSING, ROOT_CERTIFICATES};
     use std::ffi::{c_char, c_int, c_void, CStr, CString};
     use std::ops::Range;
     use std::sync::OnceLock;
@@ -98,7 +108,8 @@ mod library {
         identity: u64,
     }
 
-    /// zt_remote_options of ztensor_remote.h.
+    /// zt_remote_options of ztensor_remote.h. The texts are endpoint, region, key_id, secret, token and
+    /// user_agent.
     #[repr(C)]
     struct Options {
         struct_size: usize,
@@ -210,16 +221,40 @@ mod library {
     }
 
     pub fn open(url: &Path, options: &OpenOptions) -> Result<File> {
-        let (library, url) = (get()?, c_text(url.to_str().unwrap_or_default())?);
+        let url = url.to_str().unwrap_or_default();
+        let Some(urls) = hub::urls(url) else { return open_at(url, None, options) };
+        let token = std::env::var("HF_TOKEN").ok().filter(|token| !token.is_empty());
+        let token = token.as_deref().map(c_text).transpose()?;
+        let urls = urls?;
+        for url in &urls {
+            match open_at(url, token.as_ref(), options) {
+                Err(why) if why.cause() == Cause::NoFile && urls.len() > 1 => {}
+                opened => return opened,
+            }
+        }
+        Err(hub::nothing())
+    }
+
+    fn open_at(url: &str, token: Option<&CString>, options: &OpenOptions) -> Result<File> {
+        let found = get().inspect_err(|_| IS_MISSING.store(true, Ordering::Relaxed));
+        let (library, url) = (found?, c_text(url)?);
         // The name of an index or of numbered files ends before the query.
         let shown = library.text_of(&url)?;
-        File::open_model_from(&Remote { library, url }, shown.as_ref(), options)
+        let remote = Remote { library, url, token: token.cloned() };
+        File::open_model_from(&remote, shown.as_ref(), options).map_err(|why| {
+            // libztensor_remote names the URL, too.
+            let rest =
+                why.message().strip_prefix(&format!("{shown}: ")).filter(|rest| rest.starts_with(&shown));
+            rest.map(|rest| Error::new(why.cause(), format_args!("{rest}"))).unwrap_or(why)
+        })
     }
 
     /// The files next to one at a URL, by their URLs in the form for messages.
     struct Remote {
         library: &'static Library,
         url: CString,
+        /// Sent to the web server.
+        token: Option<CString>,
     }
 
     impl Store for Remote {
@@ -232,9 +267,11 @@ mod library {
             // SAFETY: all of its fields may be zero.
             let mut source: Source = unsafe { std::mem::zeroed() };
             source.struct_size = size_of::<Source>();
+            let token = self.token.as_ref().map_or(std::ptr::null(), |token| token.as_ptr());
+            let none = std::ptr::null();
             let options = Options {
                 struct_size: size_of::<Options>(),
-                texts: [std::ptr::null(); 6],
+                texts: [none, none, none, none, token, none],
                 root_certificates: ROOT_CERTIFICATES.get().map_or(std::ptr::null(), |text| text.as_ptr()),
                 numbers: [0; 6],
             };

@@ -8,7 +8,7 @@ use crate::text;
 use ztensor::writer::{repair, RepairOptions};
 
 pub fn run(arguments: &Repair) -> Outcome<()> {
-    let _waits = Interrupt::listen(); // a signal waits until the file is valid
+    let _waits = Interrupt::listen_and_protect(); // a signal waits until the file is valid
     let path = &arguments.file;
     let cut_at = arguments.cut_at.unwrap_or(0);
     let options = RepairOptions { dry_run: arguments.dry_run, cut_at, ..RepairOptions::default() };

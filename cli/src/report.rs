@@ -25,7 +25,7 @@ use ztensor::reader::{Component, File, FilePart};
 const BINS: u16 = 40;
 
 pub fn run(arguments: &Report) -> Outcome<()> {
-    let interrupt = Interrupt::listen();
+    let interrupt = Interrupt::of_output(&arguments.output);
     let page_path = &arguments.output;
     check_free(page_path, arguments.force)?;
     if arguments.diff && arguments.files.len() != 2 {

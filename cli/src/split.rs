@@ -16,7 +16,7 @@ const MAX_PARTS: usize = 99_999;
 
 pub fn split(arguments: &Split) -> Outcome<()> {
     let (input, output) = (&arguments.input, &arguments.output);
-    let interrupt = Interrupt::listen();
+    let interrupt = Interrupt::listen_and_protect();
     check_is_zt(output)?;
     check_whole(output)?;
     let file = models::open(input)?;

@@ -13,7 +13,7 @@ const WITH_NUMBER: &str = "--zstd";
 
 /// The parsed arguments, or the exit status.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, ExitCode> {
-    let words = with_numbers(words);
+    let words = with_get(with_numbers(words));
     Arguments::try_parse_from(&words).map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
             Ok(()) => ExitCode::SUCCESS,
@@ -53,6 +53,20 @@ fn with_numbers(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     out
 }
 
+/// Turns `zt attr FILE` into `zt attr get FILE`.
+fn with_get(mut words: Vec<OsString>) -> Vec<OsString> {
+    let is_action = |word: &OsString| ["get", "set", "rm", "help"].iter().any(|action| word == action);
+    let is_word = |word: &OsString| word == "-" || !word.to_string_lossy().starts_with('-');
+    let mut names = (1..words.len()).filter(|at| is_word(&words[*at]));
+    match (names.next(), names.next()) {
+        (Some(attr), Some(next)) if words[attr] == "attr" && !is_action(&words[next]) => {
+            words.insert(attr + 1, "get".into());
+        }
+        _ => {}
+    }
+    words
+}
+
 /// The error message without the usage after it.
 fn what_is_wrong(error: &Error) -> String {
     let text = error.render().to_string();
@@ -84,6 +98,20 @@ fn command_of(words: &[OsString]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn attr_with_a_file_is_attr_get() {
+        let given = |text: &str| with_get(text.split(' ').map(OsString::from).collect()).join(" ".as_ref());
+        for (text, meant) in [
+            ("zt attr a.zt", "zt attr get a.zt"),
+            ("zt --part attr --quiet -", "zt --part attr get --quiet -"),
+            ("zt attr set a.zt k v", "zt attr set a.zt k v"),
+            ("zt attr --help", "zt attr --help"),
+            ("zt ls attr a.zt", "zt ls attr a.zt"),
+        ] {
+            assert_eq!(given(text), OsString::from(meant));
+        }
+    }
 
     #[test]
     fn a_number_after_an_option_that_may_have_one_is_its_value() {

@@ -1,5 +1,7 @@
 //! `zt verify`: prints a line for each file and each failure, and a summary. Sets the exit status.
 
+mod sarif;
+
 use crate::arguments::Verify;
 use crate::elements::stored_size;
 use crate::failure::{with_errors, Failure, Outcome};
@@ -13,14 +15,15 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use ztensor::error::{Cause, Error, Result};
-use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
+use ztensor::reader::{File, Mode, OpenOptions, VerifyOptions, VerifyReport};
 
 /// The result for one file.
 struct Found {
     report: VerifyReport,
     /// The failures, in the order in which they were found.
     failures: Vec<Broken>,
-    /// What was not checked.
+    /// What could not be checked.
+    unchecked: Vec<Broken>,
     notes: Notes,
 }
 
@@ -29,9 +32,11 @@ struct Broken {
     object: Option<String>,
     role: Option<String>,
     message: String,
-    rule: Option<&'static str>,
-    /// Whether it is not wrong but could not be checked.
-    is_unchecked: bool,
+    /// The rule of the format that is broken or, if the file breaks no rule, the kind of failure.
+    rule: &'static str,
+    cause: Cause,
+    /// Whether nothing is known to be wrong, as it could not be read or decoded.
+    is_unknown: bool,
 }
 
 pub fn run(arguments: &Verify) -> Outcome<()> {
@@ -44,12 +49,11 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         bytes = bytes.saturating_add(found.report.bytes);
         match found.state() {
             State::Good => good += 1,
-            State::Unchecked => unchecked += 1,
+            State::Unchecked | State::Unknown => unchecked += 1,
             State::Broken => bad += 1,
         }
-        if arguments.json {
-            all.push(found.as_json(path));
-            notes.absorb(found.notes);
+        if arguments.json || arguments.sarif {
+            all.push((path, found));
             continue;
         }
         let shown = remote::shown(path);
@@ -63,15 +67,27 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
             notes.absorb(found.notes);
             continue;
         }
-        let failed = output.out.toned(Tone::Bad, "FAILED");
+        let failed = match found.state() {
+            State::Unknown => output.out.toned(Tone::Bad, "cannot be read"),
+            _ => output.out.toned(Tone::Bad, "FAILED"),
+        };
         output.line(format_args!("{shown}: {failed}"))?;
         for broken in &found.failures {
             Failure::at(path, &broken.message).report();
         }
         notes.absorb(found.notes);
     }
-    if arguments.json {
-        output.line(format_args!("{}", text::json(&format!("{:#}", with_errors(Json::Array(all))))))?;
+    let documents = match (arguments.json, arguments.sarif) {
+        (true, _) => Some(all.iter().map(|(path, found)| found.as_json(path)).collect()),
+        (_, true) => {
+            let entries: Vec<_> = all.iter().flat_map(|(path, found)| found.entries(path)).collect();
+            Some(sarif::log(&entries, unchecked == 0))
+        }
+        _ => None,
+    };
+    all.into_iter().for_each(|(_, found)| notes.absorb(found.notes));
+    if let Some(document) = documents {
+        output.line(format_args!("{}", text::json(&format!("{:#}", with_errors(document)))))?;
     } else {
         let seconds = started.elapsed().as_secs_f64();
         let (files, bytes) = (text::count(good + bad + unchecked, "file"), text::size(bytes));
@@ -82,10 +98,10 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         output.line(format_args!("{files}: {good} ok, {bad} failed{more}; {bytes} in {seconds:.2} s"))?;
     }
     notes.report();
-    if bad > 0 || unchecked > 0 {
-        Err(Failure::Reported)
-    } else {
-        Ok(())
+    match (bad, unchecked) {
+        (0, 0) => Ok(()),
+        (0, _) => Err(Failure::Trouble(Box::new(Failure::Reported))),
+        _ => Err(Failure::Reported),
     }
 }
 
@@ -113,8 +129,8 @@ impl PipedOutput {
 
 /// Finds all failures, not only the first.
 fn verify(path: &Path, arguments: &Verify) -> Found {
-    let (failures, notes) = (Vec::new(), Notes::default());
-    let mut found = Found { report: VerifyReport::default(), failures, notes };
+    let (failures, unchecked, notes) = (Vec::new(), Vec::new(), Notes::default());
+    let mut found = Found { report: VerifyReport::default(), failures, unchecked, notes };
     let listed = Mutex::new(Vec::new());
     let outcome =
         check(path, arguments, &mut found.report, &found.notes, &|file, object, component, error| {
@@ -124,8 +140,7 @@ fn verify(path: &Path, arguments: &Verify) -> Found {
             let broken = Broken {
                 object: object.map(|object| name(object.name_bytes()).into_owned()),
                 role: component.map(|component| component.role().to_owned()),
-                is_unchecked: error.cause() == Cause::Unsupported && !arguments.require_digests,
-                ..Broken::of(error)
+                ..Broken::of(error, arguments)
             };
             listed.lock().unwrap_or_else(PoisonError::into_inner).push(broken);
         });
@@ -133,13 +148,40 @@ fn verify(path: &Path, arguments: &Verify) -> Found {
     // A failure to open the file, or one that belongs to no object, may only be in the outcome.
     let alone = outcome.err().filter(|error| all.iter().all(|broken| broken.message != error.message()));
     for broken in all {
-        match broken.is_unchecked {
-            true => broken.note(path, &found.notes),
+        match broken.cause == Cause::Unsupported && !arguments.require_digests {
+            true => {
+                broken.note(path, &found.notes);
+                found.unchecked.push(broken);
+            }
             false => found.failures.push(broken),
         }
     }
-    found.failures.extend(alone.as_ref().map(Broken::of));
+    found.failures.extend(alone.as_ref().map(|error| Broken::of(error, arguments)));
     found
+}
+
+/// The limits of `--untrusted`.
+const MANIFEST: u64 = 100 << 20;
+const OBJECTS: u64 = 1 << 20;
+const MEMORY: u64 = 512 << 20;
+const DECODED: u64 = 4 << 30;
+
+impl Verify {
+    fn open_options(&self) -> OpenOptions {
+        let options = OpenOptions { strict: self.strict, ..OpenOptions::default() };
+        match self.untrusted {
+            false => options,
+            // Not mapped: a file that is truncated meanwhile is an error and not the end of the program.
+            true => OpenOptions {
+                mode: Mode::Read,
+                max_manifest_size: MANIFEST,
+                max_objects: OBJECTS,
+                max_memory: Some(MEMORY),
+                max_decoded_size: Some(DECODED),
+                ..options
+            },
+        }
+    }
 }
 
 type Listed<'a> = dyn Fn(&File, Option<usize>, Option<usize>, &Error) + Sync + 'a;
@@ -151,7 +193,7 @@ fn check(
     notes: &Notes,
     listed: &Listed<'_>,
 ) -> Result<()> {
-    let file = models::open_with(path, &OpenOptions { strict: arguments.strict, ..OpenOptions::default() })?;
+    let file = models::open_with(path, &arguments.open_options())?;
     note_unchecked(notes, &file);
     let stored = file.objects().map(|object| stored_size(&object));
     let bar = progress::bar(stored.fold(0, u64::saturating_add), path);
@@ -198,9 +240,25 @@ fn check(
 }
 
 impl Broken {
-    fn of(error: &Error) -> Broken {
-        let rule = error.rule_name().to_str().ok().filter(|rule| !rule.is_empty());
-        Broken { object: None, role: None, message: error.message().to_owned(), rule, is_unchecked: false }
+    fn of(error: &Error, arguments: &Verify) -> Broken {
+        let (message, cause) = (error.message().to_owned(), error.cause());
+        let rule = match (error.rule_name().to_str().unwrap_or_default(), cause) {
+            ("", Cause::Limit) => "limit",
+            ("", Cause::Unsupported) => "unsupported",
+            ("", Cause::NotZtensor) => "unknown-container",
+            ("", Cause::NoFile) => "no-file",
+            ("", Cause::NotFound) => "not-found",
+            ("", Cause::Busy) => "busy",
+            ("", Cause::OutOfMemory) => "out-of-memory",
+            ("", Cause::Io | Cause::Timeout | Cause::Caller(_)) => "io",
+            ("", _) => "other",
+            (rule, _) => rule,
+        };
+        let is_unknown = match rule {
+            "unsupported" => !arguments.strict && !arguments.require_digests,
+            rule => matches!(rule, "no-file" | "busy" | "out-of-memory" | "io"),
+        };
+        Broken { object: None, role: None, message, rule, cause, is_unknown }
     }
 
     /// Adds a note about something that was not checked. Objects with the same reason share a note, so the
@@ -224,16 +282,31 @@ enum State {
     Good,
     /// Nothing is wrong, but something was not checked.
     Unchecked,
+    /// It could not be read.
+    Unknown,
     Broken,
 }
 
 impl Found {
     fn state(&self) -> State {
         match (self.failures.is_empty(), self.report.not_checked) {
+            (false, _) if self.failures.iter().all(|broken| broken.is_unknown) => State::Unknown,
             (false, _) => State::Broken,
             (true, 0) => State::Good,
             (true, _) => State::Unchecked,
         }
+    }
+
+    /// All failures, for SARIF.
+    fn entries<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = sarif::Entry<'a>> {
+        self.failures.iter().chain(&self.unchecked).map(move |broken| sarif::Entry {
+            path,
+            object: broken.object.as_deref(),
+            role: broken.role.as_deref(),
+            rule: broken.rule,
+            message: &broken.message,
+            is_error: !broken.is_unknown,
+        })
     }
 
     fn as_json(&self, path: &Path) -> Json {

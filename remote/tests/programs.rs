@@ -24,7 +24,7 @@ fn libraries() -> PathBuf {
     for (from, name) in [(core.join("libztensor.so"), "libztensor.so"), (remote, "libztensor_remote.so")] {
         let from = from.canonicalize().unwrap();
         std::os::unix::fs::symlink(&from, folder.join(name)).unwrap();
-        std::os::unix::fs::symlink(&from, folder.join(format!("{name}.0"))).unwrap();
+        std::os::unix::fs::symlink(&from, folder.join(format!("{name}.1"))).unwrap();
     }
     folder
 }
@@ -109,6 +109,24 @@ fn zt_lists_verifies_and_converts_a_url() {
     let done = run(Command::new(&zt).args(["ls", &url]), &libraries);
     assert!(!done.status.success() && said(&done).contains("no such object"), "{}", said(&done));
     assert!(!said(&done).contains("hush"), "{}", said(&done));
+    // A repository of Hugging Face: one file, an index, a file by its name, and nothing.
+    let (endpoint, at) = (format!("http://{}", server.address), "/o/n/resolve/main/model.safetensors");
+    server.put(at, bytes, "\"one\"");
+    let repository = root().join("tests/data/foreign/valid/amber-hf-sharded");
+    for entry in std::fs::read_dir(repository).unwrap().flatten() {
+        let name = entry.file_name().into_string().unwrap();
+        server.put(&format!("/o/s/resolve/v1/{name}"), std::fs::read(entry.path()).unwrap(), "\"a\"");
+    }
+    for (url, found) in [
+        ("hf://o/n", "layers.39.weight"),
+        ("hf://o/n/model.safetensors", "layers.39.weight"),
+        ("hf://o/s@v1", "3 files of"),
+        ("hf://o/none", "hf://o/none: it has none of the files model.safetensors.index.json, "),
+        ("hf://o/n/b.gguf", "no such object"),
+    ] {
+        let done = run(Command::new(&zt).args(["ls", url]).env("HF_ENDPOINT", &endpoint), &libraries);
+        assert!(said(&done).contains(found), "{url}: {}", said(&done));
+    }
     // A server with a private authority.
     let server = Server::start_tls();
     server.put("/m/a.zt", zt_bytes(40, 3000), "\"one\"");
@@ -126,7 +144,7 @@ fn zt_lists_verifies_and_converts_a_url() {
     let url = format!("http://me:hush@{place}.zt?X-Signature=hush");
     // Without the library, it says what is missing.
     let done = Command::new(&zt).args(["ls", &url]).env_remove("LD_LIBRARY_PATH").output().unwrap();
-    assert!(!done.status.success() && said(&done).contains("libztensor_remote"), "{}", said(&done));
+    assert!(done.status.code() == Some(3) && said(&done).contains("libztensor_remote"), "{}", said(&done));
     assert!(!said(&done).contains("hush"), "{}", said(&done));
 }
 

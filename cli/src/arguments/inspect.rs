@@ -26,7 +26,7 @@ pub struct Tree {
 #[derive(Args)]
 #[command(after_help = "Example: zt info model.gguf blk.0.attn_q.weight")]
 pub struct Info {
-    /// The file or model, as in ls
+    /// The file or model: a path, `-` or a URL, as `zt --help` says
     pub file: PathBuf,
     /// Objects to show, or patterns, as in stats; without a NAME the file
     #[arg(value_name = "NAME")]
@@ -48,7 +48,7 @@ pub struct Info {
 #[derive(Args)]
 #[command(after_help = "Example: zt stats model.safetensors 'layers.0.*' --histogram 20")]
 pub struct Stats {
-    /// The file or model, as in ls
+    /// The file or model: a path, `-` or a URL, as `zt --help` says
     pub file: PathBuf,
     /// Only these objects. NAME is an object's name or, if no object has it, a pattern; `*` also matches dots
     /// and slashes
@@ -70,7 +70,7 @@ pub struct Stats {
 #[derive(Args)]
 #[command(after_help = "Example: zt head model.gguf blk.0.attn_q.weight --count 8")]
 pub struct Head {
-    /// The file or model, as in ls
+    /// The file or model: a path, `-` or a URL, as `zt --help` says
     pub file: PathBuf,
     /// Objects to show, or patterns, as in stats; without a NAME all
     #[arg(value_name = "NAME")]
@@ -88,7 +88,7 @@ pub struct Head {
 #[derive(Args)]
 #[command(after_help = "Example: zt bench model.safetensors --threads 1,4")]
 pub struct Bench {
-    /// The file or model, as in ls; not a URL
+    /// The file or model: a path
     pub file: PathBuf,
     /// Evict the file from the page cache before each run, and report if some of it stays
     #[arg(long)]
@@ -107,7 +107,7 @@ pub struct Bench {
 #[derive(Args)]
 #[command(after_help = "Example: zt diff model.safetensors model.zt && echo the same")]
 pub struct Diff {
-    /// One file or model, as in ls
+    /// One file or model: a path, `-` or a URL, as `zt --help` says
     pub a: PathBuf,
     /// Another one, of any container
     pub b: PathBuf,
@@ -134,7 +134,7 @@ pub struct Diff {
 #[derive(Args)]
 #[command(after_help = "Example: zt report model.safetensors --stats -o report.html")]
 pub struct Report {
-    /// The files or models, as in ls
+    /// The files or models: paths, `-` or URLs, as `zt --help` says
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The page to write; `-` for standard output
@@ -160,7 +160,7 @@ pub struct Report {
 #[derive(Args)]
 #[command(after_help = "Example: zt cat model.zt embed.weight | head -c 64 | xxd")]
 pub struct Cat {
-    /// The file or model, as in ls
+    /// The file or model: a path, `-` or a URL, as `zt --help` says
     pub file: PathBuf,
     /// The object: its name, or a pattern that matches only its name
     pub name: String,
@@ -175,9 +175,9 @@ pub struct Cat {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example: zt extract model.safetensors 'layers.0.*' --to tensors")]
+#[command(after_help = "Example: zt extract model.gguf 'blk.0.*' --dtype f32 --to tensors")]
 pub struct Extract {
-    /// The file or model, as in ls
+    /// The file or model: a path, `-` or a URL, as `zt --help` says
     pub file: PathBuf,
     /// Only these objects. NAME is an object's name or, if no object has it, a pattern; `*` also matches dots
     /// and slashes
@@ -185,14 +185,15 @@ pub struct Extract {
     pub names: Vec<String>,
     #[command(flatten)]
     pub meaning: Meaning,
-    /// The output folder; a new one gets its name when all files are in it
+    /// The output folder; a new one gets its name when all files are in it. A name that ends in .safetensors,
+    /// .zt, .gguf or .npz is one file with all tensors, which keeps bf16 and f8
     #[arg(long, value_name = "FOLDER")]
     pub to: PathBuf,
     /// Write only the bytes, name.bin, instead of NumPy files
     #[arg(long)]
     pub raw: bool,
-    /// Write the numbers of each object in this dtype, also of quantized and sparse ones. If finite numbers
-    /// would become infinite, nothing is written
+    /// Write the numbers of each object in this dtype, also of bf16, f8, quantized and sparse ones. If finite
+    /// numbers would become infinite, nothing is written
     #[arg(long, value_name = "DTYPE")]
     pub dtype: Option<Floats>,
     /// Replace an existing file if only one is written; several files never replace others
@@ -233,7 +234,7 @@ pub struct Move {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example: zt attr get model.gguf general.name")]
+#[command(after_help = "Example: zt attr model.gguf")]
 pub struct Attr {
     #[command(subcommand)]
     pub action: AttrAction,
@@ -244,7 +245,7 @@ pub enum AttrAction {
     /// Print an attribute, text unquoted and other values as JSON; without KEY all attributes
     #[command(after_help = "Example: zt attr get model.gguf general.name")]
     Get {
-        /// The file or model, as in ls
+        /// The file or model: a path, `-` or a URL, as `zt --help` says
         file: PathBuf,
         /// The key; for an attribute of an object, the object's name before it
         #[arg(value_name = "[OBJECT] KEY", num_args = 0..=2)]

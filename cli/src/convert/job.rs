@@ -8,7 +8,7 @@ use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::new_files::NewFiles;
 use crate::notes::{Notes, What};
-use indicatif::ProgressBar;
+use crate::progress::Bar;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use ztensor::error::Error;
@@ -21,7 +21,7 @@ pub struct Job<'a> {
     pub input: &'a Input,
     pub choices: Vec<Choice<'a>>,
     pub interrupt: &'a Interrupt,
-    pub bar: ProgressBar,
+    pub bar: Bar,
     /// The names of objects that the output does not have, because it cannot represent them.
     pub left_out: RefCell<HashSet<Vec<u8>>>,
     pub notes: Notes,
@@ -53,7 +53,7 @@ impl<'a> Job<'a> {
         input: &'a Input,
         choices: Vec<Choice<'a>>,
         interrupt: &'a Interrupt,
-        bar: ProgressBar,
+        bar: Bar,
     ) -> Job<'a> {
         let (left_out, notes, converted) = (RefCell::default(), Notes::default(), Converted::default());
         let scales = OnceCell::new();

@@ -20,7 +20,7 @@ pub enum Effect {
 /// The words of a command for a [`Scene`], and its effect.
 pub type Row = (&'static str, Effect);
 
-pub const ROWS: [Row; 40] = [
+pub const ROWS: [Row; 42] = [
     ("ls {in}", Prints),
     ("ls --json {in}", Prints),
     ("ls --fold {in}", Prints),
@@ -40,11 +40,13 @@ pub const ROWS: [Row; 40] = [
     ("cat {in} model.a.weight", Prints),
     ("attr get {in}", Prints),
     ("attr get --json {in}", Prints),
+    ("attr {in}", Prints),
     ("verify {in}", Prints),
     ("verify --json {in}", Prints),
     ("id {v2}", Prints),
     ("convert {in} - --to zt", Prints),
     ("completions bash", Prints),
+    ("version", Prints),
     ("report {in} --stats -o {new}.html", Makes),
     ("extract {in} --to {new}/arrays", Makes),
     ("convert {in} {new}.zt", Makes),

@@ -157,7 +157,7 @@ fn common_wrong_files_are_named() {
         ("a.zst", b"\x28\xb5\x2f\xfd\0\0", &["zstd"]),
         ("a.bz2", b"BZh91AY", &["bzip2"]),
         ("a.7z", b"7z\xbc\xaf\x27\x1c\0", &["7-Zip"]),
-        ("a.h5", b"\x89HDF\r\n\x1a\n", &["HDF5", "zt convert"]),
+        ("a.h5", b"\x89HDF\r\n\x1a\n", &["HDF5"]),
         ("zeros.safetensors", &[0; 9000], &["zeros"]),
         ("torn.safetensors", &torn, &["zeros", "incomplete"]),
         ("short.safetensors", &torn[..60], &["zeros", "incomplete"]),

@@ -42,8 +42,8 @@ fn one_bad_file_fails_the_run_and_is_named() {
     assert_eq!(lines.len(), 5);
     assert!(lines[0].contains(": ok, ") && lines[3].contains(": ok, "));
     assert_eq!(lines[1], format!("{}: FAILED", bad.display()));
-    assert_eq!(lines[2], "nowhere.zt: FAILED");
-    assert!(lines[4].starts_with("4 files: 2 ok, 2 failed; "));
+    assert_eq!(lines[2], "nowhere.zt: cannot be read");
+    assert!(lines[4].starts_with("4 files: 2 ok, 1 failed, 1 not checked in full; "));
     let errors: Vec<_> = ran.err.lines().collect();
     assert_eq!(errors.len(), 2);
     assert!(errors[0].starts_with(&format!("zt: {}: ", bad.display())), "{}", ran.err);
@@ -109,6 +109,70 @@ fn a_closed_pipe_does_not_hide_a_failure() {
     assert_eq!(errors, 2);
 }
 
+/// Scanners rely on it: 1 is about the file, 2 is about reading it.
+#[test]
+fn damage_and_what_cannot_be_read_have_different_statuses() {
+    let (good, bad) = (data().join("v1.2/py-1.2.3-zstd.zt"), data().join("invalid/bool-2.zt"));
+    let text = folder("verify-status").join("text.zt");
+    std::fs::write(&text, "not a file of tensors").unwrap();
+    assert_eq!(run(&[&"verify", &good]).status, 0);
+    assert_eq!(run(&[&"verify", &text]).status, 1);
+    for flag in ["--json", "--sarif", "--quiet"] {
+        assert_eq!(run(&[&"verify", &flag, &good, &"nowhere.zt"]).status, 2);
+        assert_eq!(run(&[&"verify", &flag, &"nowhere.zt", &bad]).status, 1);
+    }
+    let json: Value = serde_json::from_str(&run(&[&"verify", &"--json", &text, &"no.zt"]).out).unwrap();
+    let rules = [0, 1].map(|at| json[at]["failures"][0]["rule"].as_str().unwrap());
+    assert_eq!(rules, ["unknown-container", "no-file"]);
+}
+
+#[test]
+fn sarif_has_the_rule_the_place_and_the_level_of_each_failure() {
+    let folder = folder("verify-sarif");
+    let bad = folder.join("a b.zt");
+    std::fs::copy(data().join("invalid/digest-sha256-flipped-bit.zt"), &bad).unwrap();
+    let ran = run(&[&"verify", &"--sarif", &bad, &data().join("v1.2/py-1.2.3-zstd.zt"), &"nowhere.zt"]);
+    assert_eq!(ran.status, 1);
+    let log: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(log["version"], "2.1.0");
+    let (driver, results) = (&log["runs"][0]["tool"]["driver"], &log["runs"][0]["results"]);
+    let rules: Vec<_> =
+        driver["rules"].as_array().unwrap().iter().map(|rule| rule["id"].as_str().unwrap()).collect();
+    assert_eq!((driver["name"].as_str(), rules), (Some("zt"), vec!["digest-mismatch", "no-file"]));
+    assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], false);
+    let shown: Vec<_> = results
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| {
+            let place = &result["locations"][0];
+            let uri = place["physicalLocation"]["artifactLocation"]["uri"].as_str().unwrap();
+            let name = &place["logicalLocations"][0]["fullyQualifiedName"];
+            (result["ruleId"].as_str().unwrap(), result["level"].as_str().unwrap(), uri, name.as_str())
+        })
+        .collect();
+    let uri = format!("file://{}/a%20b.zt", folder.display());
+    let digest = ("digest-mismatch", "error", &*uri, Some("a: data"));
+    assert_eq!(shown, [digest, ("no-file", "warning", "nowhere.zt", None)]);
+    // Of a sound file there is a log, too.
+    let sound = run(&[&"verify", &"--sarif", &data().join("v1.2/py-1.2.3-zstd.zt")]).sound();
+    assert_eq!(serde_json::from_str::<Value>(&sound).unwrap()["runs"][0]["results"], serde_json::json!([]));
+}
+
+#[test]
+fn files_from_strangers_have_limits() {
+    let many = folder("verify-untrusted").join("many.safetensors");
+    let entry = |at| format!(r#""{at}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}"#);
+    let mut header = format!("{{{}}}", (0..(1 << 20) + 1).map(entry).collect::<Vec<_>>().join(","));
+    header += &" ".repeat(header.len().next_multiple_of(8) - header.len());
+    std::fs::write(&many, [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat()).unwrap();
+    let ran = run(&[&"verify", &"--untrusted", &"--json", &many]);
+    let json: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.status, &json[0]["failures"][0]["rule"]), (1, &serde_json::json!("limit")), "{ran:?}");
+    let good = run(&[&"verify", &"--untrusted", &data().join("v1.2/py-1.2.3-zstd.zt")]).sound();
+    assert!(good.contains(": ok, "), "{good}");
+}
+
 #[test]
 fn no_file_at_all_is_wrong_usage() {
     let ran = run(&[&"verify"]);
@@ -135,7 +199,7 @@ fn a_model_is_verified_by_any_of_its_files() {
     );
     let missing = data().join("foreign/invalid/amber-set-gguf-missing-second/m-00001-of-00003.gguf");
     let ran = run(&[&"verify", &missing]);
-    assert!(ran.status == 1 && ran.err.contains("m-00002-of-00003.gguf"), "{}", ran.err);
+    assert!(ran.status == 2 && ran.err.contains("m-00002-of-00003.gguf"), "{}", ran.err);
 }
 
 #[test]

@@ -1,12 +1,10 @@
-//! Formats that the library does not open but `zt convert` reads. They are recognised by their content.
+//! Formats that the library does not open but `zt` reads. They are recognised by their content.
 
-#[cfg(not(feature = "compat"))]
-use crate::failure::Failure;
-use crate::failure::Outcome;
 use crate::interrupt::Interrupt;
 use std::fs::File as SystemFile;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
+use ztensor::error::{Cause, Error, Result};
 use ztensor::reader::File;
 
 /// One of these formats.
@@ -27,17 +25,21 @@ impl Format {
 
 /// Opens such a file; `None` if the file has another format.
 #[cfg_attr(not(feature = "compat"), expect(unused_variables))]
-pub fn open(path: &Path, interrupt: &Interrupt) -> Outcome<Option<File>> {
+pub fn open(path: &Path, interrupt: &Interrupt) -> Result<Option<File>> {
     let Ok(Some(format)) = detect(path) else { return Ok(None) };
     match format {
         #[cfg(feature = "compat")]
-        Format::Hdf5 | Format::Onnx => super::compat::open(path, format.name(), interrupt).map(Some),
+        Format::Hdf5 | Format::Onnx => match crate::compat::open(path, format.name(), interrupt) {
+            Ok(file) => Ok(Some(file)),
+            Err(why) => Err(Error::new(Cause::NotZtensor, format_args!("{}", why.text()))),
+        },
         #[cfg(not(feature = "compat"))]
         Format::Hdf5 | Format::Onnx => {
             let name = format.name();
-            let why =
-                format!("it is {name}, which zt reads if it is built with the cargo feature \"compat\"");
-            Err(Failure::at(path, why))
+            Err(Error::new(
+                Cause::Unsupported,
+                format_args!("it is {name}, which zt reads if it is built with the cargo feature \"compat\""),
+            ))
         }
     }
 }
