@@ -15,7 +15,7 @@ T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
 .PHONY: help build libs zt tools reading demo test check lint fmt docs msrv header install release clean bench test-rust \
-    test-c test-valgrind test-sanitizers test-cmake test-examples test-models test-report test-platforms test-dependencies fuzz-quick
+    test-c test-valgrind test-sanitizers test-cmake test-examples test-models test-checkpoints test-report test-platforms test-dependencies fuzz-quick
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -100,8 +100,11 @@ test-models: libs tools ## read what NumPy and PyTorch write; convert real model
 	@model=$${ZT_MODEL:-$(T)/llama/gemma-3-270m-q4_k_m.gguf}; [ -f "$$model" ] && export ZT_MODEL="$$model"; \
 	sh tests/models/run.sh $(T)/lib $(T)/debug/zt $(T)/demo $(T)/ggml $(T)/models
 
+test-checkpoints: libs ## compare weights that the tools of quantized checkpoints make: 700 MB of packages
+	ZT_FETCH=1 sh tests/models/checkpoints/run.sh $(T)/lib $(T)/checkpoints/torch/packages $(T)/checkpoints
+
 test-report: ## open the page of zt report in Chromium: 100 MB of packages
-	@if sh tools/need.sh report; then $(MAKE) tools && \
+	@if sh tools/need.sh report; then $(MAKE) tools || exit 1; \
 	    model=$(T)/demo/model.safetensors; [ -f "$$model" ] || model=examples/data/minilm-small.safetensors; \
 	    quantized=$${ZT_MODEL:-$(T)/llama/gemma-3-270m-q4_k_m.gguf}; [ -f "$$quantized" ] || quantized=; \
 	    PYTHONDONTWRITEBYTECODE=1 python3 tests/report/test.py $(T)/debug/zt $(T)/report "$$model" $$quantized; \

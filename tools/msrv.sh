@@ -15,9 +15,11 @@ grep -qwF "$msrv" README.md || { echo "msrv: README.md does not name Rust $msrv,
 # The workspace, and the separate one of remote/ if its crates are available.
 check() {
     CARGO_TARGET_DIR=$target/msrv "$@" check --workspace --lib --bins --locked
-    if cargo fetch --quiet --locked --manifest-path remote/Cargo.toml 2>/dev/null; then
+    if cargo fetch --quiet --locked --manifest-path remote/Cargo.toml 2>"$target/msrv-fetch.log"; then
         ZT_LIB_DIR=$target/lib CARGO_TARGET_DIR=$target/msrv/remote "$@" check --manifest-path remote/Cargo.toml --locked
     else
+        cat "$target/msrv-fetch.log" >&2
+        ! grep -q "lock file" "$target/msrv-fetch.log" || return 1
         echo "msrv: skipped: remote/: its crates are not available" >&2
     fi
 }
