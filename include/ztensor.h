@@ -21,7 +21,7 @@
  * On failure they keep their old value; only handles become NULL. zt_last_error() describes the calling thread's last
  * failure. Any function may return ZT_ERROR_INVALID_ARGUMENT and ZT_ERROR_OUT_OF_MEMORY. Functions that read or write
  * bytes may also return ZT_ERROR_CANCELLED (from a progress callback), the status of a failed zt_source, zt_sink or
- * zt_store, and, if they open a shard, what zt_open returns. The text of a function names only further statuses.
+ * zt_store, and, if they open a shard, what zt_open returns. The text of a function names further statuses.
  *
  * Getters return a value directly. They return 0 or NULL for NULL and for an index out of range.
  *
@@ -31,7 +31,7 @@
  *
  * Lifetime. Everything that a file returns is borrowed: objects, components, values, strings, shapes, bytes. It is
  * const and valid until zt_close, or longer if a buffer, cache or load keeps the file open. A handle that you receive
- * through a pointer argument is yours; its text names the function that ends it. Do not use a handle after its end.
+ * through a pointer argument is yours; the text names the function that ends it. Do not use a handle after its end.
  *
  * Threads. Any thread may call any function, and any number of threads may use one zt_file at once: an open file never
  * changes. One thread at a time may use a zt_writer. A forked child may use open files, but not writers: ending one
@@ -61,7 +61,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// Marks functions whose status must be checked, but not hints and functions that end work.
+/// Marks functions whose status must be checked: all but hints, and those that cancel or end loads.
 #if defined(__cplusplus) && __cplusplus >= 201703L || defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
 #define ZT_NODISCARD [[nodiscard]]
 #elif defined(__clang__) && !defined(__cplusplus)
@@ -185,7 +185,7 @@ typedef enum zt_status_value {
     ZT_ERROR_LIMIT = 8, ///< A limit is exceeded: manifest size, decoded size, object count, memory, range of a dtype.
     /// The caller's memory is too small, or the data does not have the size that its shape needs.
     ZT_ERROR_BUFFER_SIZE = 9,
-    /// The bytes cannot be borrowed: compressed, of the other byte order, or not in memory.
+    /// The bytes cannot be borrowed: compressed, byte-swapped, not aligned, or not in memory.
     ZT_ERROR_NOT_MAPPABLE = 10,
     ZT_ERROR_STATE = 11, ///< The call is out of order: for example the writer has failed.
     ZT_ERROR_EXISTS = 12, ///< An object or component of that name exists already.
@@ -241,7 +241,7 @@ uint32_t zt_abi_version(void);
 /// Time and memory grow with the manifest, not with the tensors. Tensor bytes are read only if options.verify
 /// is set. Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO, ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_LIMIT, ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped), ZT_ERROR_BUSY
-/// (a writer is changing the file at this moment), and with options.verify ZT_ERROR_DIGEST_MISMATCH. If an
+/// (an append, an edit or a repair has not ended), and with options.verify ZT_ERROR_DIGEST_MISMATCH. If an
 /// append was interrupted, ZT_ERROR_CORRUPT: zt_repair restores the file. Spec 1.2 section 5.
 ZT_NODISCARD zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
 
@@ -249,12 +249,12 @@ ZT_NODISCARD zt_status zt_open(const char *path, const zt_open_options *options,
 ///
 /// path: a file of the model, its index, or its folder (docs/models.md). An index (JSON with "weight_map"),
 /// or a file that an index beside it names, opens all files of the index. A numbered file
-/// (x-00001-of-00005.gguf) opens all. Of a zTensor 2 file options.shards opens the shards. If path is a
-/// symbolic link, the other files are looked for beside the link, then beside its target.
+/// (x-00001-of-00005.gguf) opens all five. options.shards says when shards of zTensor 2 are opened. If path
+/// is a symbolic link, the other files are looked for beside the link, then beside its target.
 /// options: as for zt_open; max_objects and max_memory limit all files together. file: as for zt_open.
 /// Returns what zt_open returns for each file. ZT_ERROR_NO_FILE if files are missing, which the message
-/// names, or a folder has no model. ZT_ERROR_CORRUPT if two tensors have one name, or the files state
-/// different numbers of files; also if the index names a wrong file, or one outside of its folder.
+/// names, or a folder has no model. ZT_ERROR_CORRUPT if two tensors share a name, or the files disagree on
+/// their number; also if the index names a wrong file, or one outside of its folder.
 /// ZT_ERROR_INVALID_ARGUMENT if a folder holds several models; the message lists them.
 ZT_NODISCARD zt_status zt_open_model(const char *path, const zt_open_options *options, zt_file **file);
 
@@ -266,7 +266,7 @@ ZT_NODISCARD zt_status zt_open_model(const char *path, const zt_open_options *op
 /// options: mode and advice are ignored. file, statuses: as for zt_open.
 ZT_NODISCARD zt_status zt_open_memory(const void *data, size_t size, const zt_open_options *options, zt_file **file);
 
-/// Closes the file, as soon as no buffer, cache or load uses it, and ends everything borrowed from it.
+/// Ends the handle. The file and everything borrowed from it end when no buffer, cache or load uses it.
 void zt_close(zt_file *file);
 
 // -------------------------------------------------------------------------------------------------------------------
@@ -286,11 +286,11 @@ struct zt_tensor {
     size_t rank; ///< Number of dimensions.
 };
 
-/// Finds a dense tensor by name and gives its bytes: borrowed if zt_component_ptr works, else decoded once
-/// into memory that the file keeps until it is closed.
+/// Finds a dense tensor or one of blocks by name and gives its bytes: borrowed if zt_component_ptr works,
+/// else decoded once into memory that the file keeps until it is closed.
 ///
 /// name: NUL-ended, as for zt_object_find. view: filled on success.
-/// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), or what
+/// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), or what
 /// zt_component_read returns. Spec 1.2 section 3.
 ZT_NODISCARD zt_status zt_tensor_find(const zt_file *file, const char *name, zt_tensor *view);
 
@@ -425,15 +425,15 @@ typedef enum zt_mode_value {
     /// Map the file; bytes can be borrowed. If another program truncates the file, touching the lost part
     /// raises SIGBUS. If it writes to the file, the bytes change and no call detects it.
     ZT_MODE_MAP = 0,
-    /// Read the file, never map it. A read returns ZT_ERROR_IO if the file was truncated, or if its size or
-    /// modification time changed. A .zt file that only grew by an append stays readable.
+    /// Read the file, never map it. After the file's size or modification time has changed, reads return
+    /// ZT_ERROR_IO, unless a .zt file only grew by an append.
     ZT_MODE_READ = 1,
     /// ZT_MODE_READ on a network or user-space file system, if the system refuses to map the file, or if the
     /// address space is too small; else ZT_MODE_MAP. zt_file_mode returns the choice.
     ZT_MODE_AUTO = 2,
     /// ZT_MODE_MAP, but the caller may write to borrowed bytes after casting away const. Pages that are
-    /// written become private copies of this handle; the file does not change. Borrowed pointers show the
-    /// changes. Calls that copy or check (reads, zt_verify, zt_write_copy) use the file's bytes.
+    /// written become private copies of this handle; the file does not change. Borrowed pointers and buffers
+    /// show the changes. Other reads, zt_verify and zt_write_copy use the file's bytes.
     ZT_MODE_PRIVATE = 3,
 } zt_mode_value;
 
@@ -449,7 +449,7 @@ struct zt_open_options {
     uint32_t verify; ///< 1: also check every digest, including those of whole shards. 0: check the structure.
     /// 1: reject unknown dtypes, encodings and formats, malformed digests and versions, and 1.2 sparse
     /// indices other than u64. Reading and verifying then reject nonzero padding and bool bytes other than 0
-    /// and 1, too. 0: accept all of these.
+    /// and 1, too. 0: opening accepts these.
     uint32_t strict;
     zt_advice advice; ///< A hint for the whole file; the system may ignore it.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0: 1 GiB.
@@ -479,8 +479,8 @@ struct zt_open_options {
     uint32_t include_unlisted; ///< 1: include tensors that an index does not name; zt_model_get_info counts them.
     uint32_t allow_trailing; ///< 1: accept bytes behind the content of a safetensors, npz or PyTorch file.
     /// 1: join the tensors of a quantized weight (GPTQ, AWQ, fp8, ...; docs/quantised.md) to one object with
-    /// its name and shape; zt_object_read_as reads its numbers. Most tools need config.json beside the model.
-    /// 0: list packed integers and scales as separate tensors.
+    /// its name and shape; zt_object_read_as reads its numbers. Most schemes need config.json beside the
+    /// model. 0: list packed integers and scales as separate tensors.
     uint32_t combine_quantized;
     uint32_t reserved; ///< Must be 0.
 };
@@ -489,8 +489,8 @@ struct zt_open_options {
 /// ZT_MODE_READ for a zt_source, and for a model whose files have different modes.
 zt_mode zt_file_mode(const zt_file *file);
 
-/// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0", "2"; "" if the container has none. Of a model,
-/// the version of part 0.
+/// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0", "2", of GGUF "3"; "" if the container has none.
+/// Of a model, the version of part 0.
 const char *zt_file_version(const zt_file *file);
 
 /// Number of files of a model; shards come last. 1 for a single file.
@@ -517,7 +517,7 @@ ZT_NODISCARD zt_status zt_part_get_info(const zt_file *file, size_t part, zt_par
 /// Borrows the component's bytes without copying. They are read-only, except in ZT_MODE_PRIVATE.
 ///
 /// ptr: receives a pointer, not NULL even for 0 bytes. In a .zt file that was opened by path it is 64-byte
-/// aligned. size: receives the bytes; may be NULL.
+/// aligned. size: receives the number of bytes; may be NULL.
 /// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, not aligned for its
 /// elements, or in a file that is neither mapped nor in memory. Then use zt_component_read.
 /// ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding. Spec 1.2 section 3.
@@ -528,14 +528,14 @@ ZT_NODISCARD zt_status zt_component_ptr(const zt_component *component, const voi
 /// dtype: the target. dst, dst_size: memory for at least the bytes that zt_object_size_as gives; a smaller
 /// dst_size is ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. The rest of dst stays
 /// unchanged. On failure the content of dst is undefined.
-/// Each number is rounded once, to the nearest value of dtype, ties to even. Integers, too: 1.5 and 2.5
+/// Each number is rounded once, to the nearest value of dtype, ties to even. As an integer, 1.5 and 2.5
 /// become 2. Float types keep infinity and NaN. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex
 /// element becomes two numbers. Elements that a sparse object does not have are 0. Blocks of GGUF are first
 /// decoded to f32 by ggml's scalar formula, quantized weights as docs/quantised.md and docs/formats.md
 /// define; for both dtype must be a float type. Returns ZT_ERROR_LIMIT if a finite number is too large for a
 /// float type, or a number is infinite, NaN or out of range for an integer type; the message gives the count.
-/// To accept such loss, use zt_read_batch with zt_read_request.lossy. Otherwise what zt_object_size_as and
-/// zt_component_read return.
+/// To accept such loss, use zt_read_batch with zt_read_request.lossy. Other statuses: those of
+/// zt_object_size_as and zt_component_read.
 ZT_NODISCARD zt_status zt_object_read_as(const zt_object *object, zt_dtype dtype, void *dst, size_t dst_size,
     size_t *written);
 
@@ -575,9 +575,9 @@ ZT_NODISCARD zt_status zt_object_read_slice(const zt_object *object, const uint6
 /// The length of a range that goes to the end.
 #define ZT_WHOLE 18446744073709551615ull
 
-/// One read of a batch or load. Set component, to read its bytes, or object and convert, to read its numbers.
-/// Set dst, dst_size, and one of these: length = ZT_WHOLE for everything; offset and length for a range of a
-/// component; start and count for a slice; rows and, for a component, row_length.
+/// One read of a batch or load. Set component, to read its bytes (or, with convert, its numbers), or object
+/// and convert. Set dst, dst_size, and one of these: length = ZT_WHOLE for everything; offset and length for
+/// a range of a component; start and count for a slice; rows and, for a component, row_length.
 struct zt_read_request {
     size_t struct_size;
     const zt_component *component; ///< The component to read; NULL if object is set.
@@ -594,8 +594,7 @@ struct zt_read_request {
     /// For evenly spaced rows: their number; else 0. Row i is row_length bytes at offset + i * row_stride and
     /// goes to dst + i * dst_stride.
     uint64_t rows;
-    /// Decoded bytes of a row: whole elements, if they are byte-swapped, converted or stored with strides.
-    uint64_t row_length;
+    uint64_t row_length; ///< Decoded bytes of a row: whole elements, unless the bytes are copied unchanged.
     uint64_t row_stride; ///< From one row to the next in the component, at least row_length; 0 for row_length.
     /// From one row to the next at dst, at least row_length; 0 for row_length. Bytes between rows stay
     /// unchanged.
@@ -620,8 +619,8 @@ typedef enum zt_direct_value {
     /// cache.
     ZT_DIRECT_AUTO = 0,
     ZT_DIRECT_NEVER = 1, ///< Read through the page cache: for bytes that will be read again.
-    /// Bypass the page cache; ZT_ERROR_UNSUPPORTED if the file system cannot. If a read fails, it goes
-    /// through the page cache, and zt_read_stats.reason says so.
+    /// Bypass the page cache; ZT_ERROR_UNSUPPORTED if the file system cannot. A failed direct read is
+    /// repeated through the page cache; zt_read_stats.reason says so.
     ZT_DIRECT_ALWAYS = 2,
 } zt_direct_value;
 
@@ -641,13 +640,14 @@ struct zt_read_options {
     /// needs it.
     uint64_t in_flight;
     uint32_t verify; ///< 1: check the digest of every component that is read whole and has one.
-    /// 1: every dst is page-locked (CUDA: pinned) or on huge pages. Direct reads then go straight into it.
+    /// 1: your memory at every dst is page-locked (CUDA: pinned) or on huge pages. Direct reads then go
+    /// straight into it.
     uint32_t pinned;
     void *context; ///< Passed to the callbacks.
     zt_done_callback on_done; ///< Called for every request that is done; may be NULL.
     zt_progress_callback progress; ///< Reports the bytes delivered; may be NULL.
-    /// 1: go on past requests that fail. on_done gets the status of every request, zt_read_stats.failed
-    /// counts the failed ones.
+    /// 1: go on past requests that fail, but wrong arguments still refuse all. on_done gets every status,
+    /// zt_read_stats.failed counts the failures.
     uint32_t keep_going;
     uint32_t reserved; ///< Must be 0.
 };
@@ -663,7 +663,7 @@ struct zt_read_stats {
     uint32_t threads; ///< Threads that were used.
     uint32_t direct; ///< 1 if reads bypassed the page cache.
     const char *reason; ///< Why the page cache was used or bypassed, in one line; valid as long as the library.
-    uint64_t failed; ///< Requests that failed. Requests with wrong arguments count only with keep_going.
+    uint64_t failed; ///< Requests that failed; 0 if wrong arguments refused the batch.
 };
 
 /// Reads many components, ranges and slices in one call: sorted by file position, on several threads,
@@ -684,11 +684,11 @@ ZT_NODISCARD zt_status zt_read_batch(const zt_file *file, const zt_read_request 
 /// options: NULL to read as zt_component_read; else as zt_read_batch with this one request. buffer: receives
 /// the buffer, NULL on failure. End it with zt_buffer_free. It keeps the file open.
 /// Returns as zt_component_read and zt_read_batch. Before it allocates, the library checks that the stored
-/// bytes can have the declared size.
+/// bytes can give the declared size.
 ZT_NODISCARD zt_status zt_component_load(const zt_component *component, const zt_read_options *options,
     zt_buffer **buffer);
 
-/// The bytes of a buffer, valid until zt_buffer_free; not NULL for a buffer.
+/// The bytes of a buffer, valid until zt_buffer_free; NULL only for NULL.
 const void *zt_buffer_data(const zt_buffer *buffer);
 
 /// Number of bytes of a buffer.
@@ -706,8 +706,7 @@ void zt_buffer_free(zt_buffer *buffer);
 /// A size that the file does not declare and that is not known yet.
 #define ZT_UNKNOWN_SIZE 18446744073709551615ull
 
-/// The values of zt_dtype. 0.1 and 1.0 files use other names, such as "float32"; the value is the one for the
-/// 1.2 name.
+/// The values of zt_dtype. 0.1 and 1.0 files use other names, such as "float32" for ZT_DTYPE_F32.
 typedef enum zt_dtype_value {
     ZT_DTYPE_OTHER = 0, ///< An unknown name: zt_component_info.dtype_name.
     ZT_DTYPE_F64 = 1, ///< IEEE 754 double precision, 8 bytes.
@@ -722,11 +721,12 @@ typedef enum zt_dtype_value {
     ZT_DTYPE_U32 = 10, ///< Unsigned, 4 bytes.
     ZT_DTYPE_U16 = 11, ///< Unsigned, 2 bytes.
     ZT_DTYPE_U8 = 12, ///< Unsigned, 1 byte.
-    ZT_DTYPE_BOOL = 13, ///< 1 byte: 0 is false, 1 is true. Writing and verifying reject other bytes.
+    ZT_DTYPE_BOOL = 13, ///< 1 byte: 0 is false, 1 is true. From 1.1 on, writing and zt_verify reject other bytes.
 } zt_dtype_value;
 
 /// The values of zt_type. An f8 or complex tensor has a dtype and a type, such as ZT_DTYPE_U8 and
-/// ZT_TYPE_F8_E4M3FN, also in 1.1 files. ZT_TYPE_GGUF_ are block types, stored as u8: see zt_type_block.
+/// ZT_TYPE_F8_E4M3FN (a 1.1 file has one name for both). ZT_TYPE_GGUF_ are block types, stored as u8: see
+/// zt_type_block.
 typedef enum zt_type_value {
     ZT_TYPE_NONE = 0, ///< None: the elements are what the dtype says.
     ZT_TYPE_F8_E4M3FN = 1, ///< 8-bit float, 4 exponent bits, finite: stored as u8.
@@ -767,7 +767,7 @@ typedef enum zt_encoding_value {
     ZT_ENCODING_ZSTD = 2, ///< Zstandard frames (RFC 8878).
     ZT_ENCODING_OTHER = 3, ///< An unknown name: zt_component_info.encoding_name. The bytes cannot be decoded.
     ZT_ENCODING_DEFLATE = 4, ///< Deflate (RFC 1951), in npz files. Read only.
-    /// Zstandard frames and their table: what ZT_ENCODING_ZSTD writes into a file of zTensor 2.
+    /// Zstandard frames and their table: the form of ZT_ENCODING_ZSTD in zTensor 2; not for other versions.
     ZT_ENCODING_ZSTD_SEEKABLE = 5,
 } zt_encoding_value;
 
@@ -818,7 +818,7 @@ const char *zt_container_name(zt_container container);
 ///
 /// requests, count: used during the call; each may be of another file. options: NULL for the defaults. load:
 /// receives the handle, NULL on failure. End it with zt_load_finish. Until then the load keeps its files
-/// open. Do not free a dst or the ring before; do not touch a dst before its event.
+/// open, and you keep every dst and the ring. Do not touch a dst before its event.
 /// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Small requests share a slot.
 /// A request larger than a slot comes in several pieces, in any order; event.offset says where a piece
 /// belongs, and it may end within an element. Such a request needs temporary memory for its whole size if it
@@ -891,7 +891,7 @@ typedef enum zt_load_kind_value {
     ZT_LOAD_KIND_DONE = 3, ///< The load has ended; status is its result.
 } zt_load_kind_value;
 
-/// In place of a slot: the bytes are at the request's dst, or the event has no bytes.
+/// In place of a slot: the bytes are at the request's dst, or kind is not ZT_LOAD_KIND_DATA.
 #define ZT_NO_SLOT UINT32_MAX
 
 /// What zt_load_next reports.
@@ -902,10 +902,10 @@ struct zt_load_event {
     const char *message; ///< This thread's zt_last_error if status is a failure, else "".
     uint64_t tag; ///< The tag of the request.
     /// The bytes: at the request's dst, or in a slot until zt_load_release. If the ring begins at a multiple
-    /// of 64, converted numbers are aligned for their dtype, other bytes as in the file, up to 64.
+    /// of 64, converted numbers are aligned for their dtype; other bytes keep the file's alignment, up to 64.
     const void *data;
     size_t size; ///< Bytes at data.
-    uint64_t offset; ///< Where these bytes belong: bytes from the first one that the request delivers.
+    uint64_t offset; ///< Where these bytes belong, counted from the first byte that the request delivers.
     uint32_t last; ///< 1 if no more events follow for the request.
     uint32_t slot; ///< The slot of data, or ZT_NO_SLOT.
     uint32_t piece; ///< Used by zt_load_release; do not change it.
@@ -981,7 +981,7 @@ zt_dtype zt_value_dtype(const zt_value *value);
 /// Reads an array of numbers at once, or one number, without rounding.
 ///
 /// dtype: of the elements at dst. BOOL accepts bools. An integer dtype accepts integers in its range. A float
-/// dtype accepts numbers that it holds exactly: F32 refuses 0.1. zt_value_dtype gives one that accepts every
+/// dtype accepts numbers that it holds exactly: F32 refuses 0.1. If zt_value_dtype is not 0, it accepts every
 /// element.
 /// dst: receives zt_value_count elements (1 for a number or bool), of any alignment. Unchanged on failure.
 /// count: elements that fit at dst.
@@ -1148,7 +1148,7 @@ typedef enum zt_spec_value {
 
 /// The values of zt_digest.
 typedef enum zt_digest_value {
-    ZT_DIGEST_DEFAULT = 0, ///< For a component: zt_write_options.digest. In that: CRC-32C, in zTensor 2 XXH3.
+    ZT_DIGEST_DEFAULT = 0, ///< For a component: zt_write_options.digest; there: CRC-32C, in zTensor 2 XXH3.
     ZT_DIGEST_NONE = 1, ///< No digest.
     ZT_DIGEST_CRC32C = 2, ///< CRC-32C (Castagnoli): detects accidental damage.
     ZT_DIGEST_SHA256 = 3, ///< SHA-256: detects intentional changes, too, if nobody can change the manifest.
@@ -1187,8 +1187,8 @@ struct zt_write_options {
     /// than 0, the writer has failed. NULL: not called.
     zt_progress_callback progress;
     const zt_thread_hooks *thread_hooks; ///< Called on threads that the writer starts; NULL: none. Copied.
-    /// 1: canonical form of zTensor 2: equal tensors and attributes give equal files. Objects must come in
-    /// the byte order of their names, streamed components in the byte order of their roles; otherwise
+    /// 1: canonical form of zTensor 2: equal tensors and attributes give equal files. Sort objects by the
+    /// bytes of their names, streamed components by those of their roles; otherwise
     /// ZT_ERROR_INVALID_ARGUMENT.
     uint32_t canonical;
     /// 1: copy components that do not match their digest or CRC-32 and count them in
@@ -1204,8 +1204,8 @@ ZT_NODISCARD zt_status zt_write_begin(zt_writer *writer, const zt_object_desc *d
 
 /// Opens a component of the open object. That ends the previous component.
 ///
-/// desc: nothing is kept after the call. With data the component is written whole; without, exactly size
-/// bytes, or any number if size is 0, follow in zt_write_data.
+/// desc: nothing is kept after the call. With data the component is written whole. Without, give
+/// zt_write_data exactly size bytes, or any number if size is 0.
 /// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken, ZT_ERROR_BUFFER_SIZE if
 /// the previous component has another size than announced, else as zt_write_dense.
 ZT_NODISCARD zt_status zt_write_component(zt_writer *writer, const zt_component_desc *desc);
@@ -1214,7 +1214,7 @@ ZT_NODISCARD zt_status zt_write_component(zt_writer *writer, const zt_component_
 /// kept after the call.
 /// Returns ZT_ERROR_STATE if no component is open, ZT_ERROR_BUFFER_SIZE if more bytes come than were
 /// announced or fit the shape, ZT_ERROR_CORRUPT if they break a rule that zt_verify checks, ZT_ERROR_IO.
-/// After a failure other than ZT_ERROR_IO nothing of this call is written, and you may call again.
+/// A refused call writes nothing, and you may call again, unless the writer has failed.
 ZT_NODISCARD zt_status zt_write_data(zt_writer *writer, const void *data, size_t size);
 
 /// Ends the open object.
@@ -1306,7 +1306,7 @@ struct zt_copy_options {
 /// attributes if the options and the version allow it. Else they are decoded and encoded again, in pieces.
 ///
 /// options: NULL for a copy under the same name. Blocks of GGUF get the attributes "elems_per_block" and
-/// "block_bytes". Tied weights share their bytes in the copy, too.
+/// "block_bytes". Objects that share bytes (tied weights) share them in the copy, too.
 /// The object is checked first (the rules of zt_verify, digests, checksums) and copied then, so its bytes are
 /// read twice. If the check fails, nothing is written, and the writer goes on. zt_write_options.allow_damaged
 /// copies damaged bytes.
@@ -1382,10 +1382,10 @@ ZT_NODISCARD zt_status zt_write_attribute(zt_writer *writer, const char *object,
 /// reports an interrupted append and zt_repair restores the old file. In a 1.1 or 1.2 file new objects follow
 /// the rules of 1.2. The version of a 1.1 file becomes 1.2.0 if a new object uses what 1.1 lacks, and every
 /// old object is valid in 1.2 (docs/versions.md).
-/// The writer locks the file until it ends; a second writer is ZT_ERROR_BUSY, readers are not stopped. Forked
-/// children share the lock. On file systems without locks the library compares the file's identity, size and
-/// time before it writes; there two appends that begin at the same moment can damage the file.
-/// zt_write_finish is ZT_ERROR_IO if the file was removed or replaced.
+/// The writer locks the file until it ends: other writers get ZT_ERROR_BUSY, and zt_open may get it, too.
+/// Files that are open stay readable. Forked children share the lock. On file systems without locks the
+/// library compares the file's identity, size and time before it writes; there two appends that begin at the
+/// same moment can damage the file. zt_write_finish is ZT_ERROR_IO if the file was removed or replaced.
 /// path, options, writer: as for zt_write_create. Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a
 /// 0.1 or 1.0 file, ZT_ERROR_BUSY.
 ZT_NODISCARD zt_status zt_write_append(const char *path, const zt_write_options *options, zt_writer **writer);

@@ -31,7 +31,7 @@ pub enum zt_status_value {
     ZT_ERROR_LIMIT = 8,
     /// The caller's memory is too small, or the data does not have the size that its shape needs.
     ZT_ERROR_BUFFER_SIZE = 9,
-    /// The bytes cannot be borrowed: compressed, of the other byte order, or not in memory.
+    /// The bytes cannot be borrowed: compressed, byte-swapped, not aligned, or not in memory.
     ZT_ERROR_NOT_MAPPABLE = 10,
     /// The call is out of order: for example the writer has failed.
     ZT_ERROR_STATE = 11,

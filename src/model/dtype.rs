@@ -158,7 +158,7 @@ types! {
     U16 = 11 storage(Name::new(c"u16"), "uint16", 16, Class::Unsigned);
     /// Unsigned, 1 byte.
     U8 = 12 storage(Name::new(c"u8"), "uint8", 8, Class::Unsigned);
-    /// 1 byte: 0 is false, 1 is true. Writing and verifying reject other bytes.
+    /// 1 byte: 0 is false, 1 is true. From 1.1 on, writing and zt_verify reject other bytes.
     Bool = 13 storage(Name::new(c"bool"), "bool", 8, Class::Bool);
 }
 

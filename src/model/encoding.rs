@@ -77,7 +77,7 @@ encodings! {
     Zstd = 2, c"zstd", CodecRow { corrupt: Rule::ZstdCorrupt, length: Rule::ZstdLength, is_written: true };
     /// Deflate (RFC 1951), in npz files. Read only.
     Deflate = 4, c"deflate", CodecRow { corrupt: Rule::DeflateCorrupt, length: Rule::DeflateLength, is_written: false };
-    /// Zstandard frames and their table: what ZT_ENCODING_ZSTD writes into a file of zTensor 2.
+    /// Zstandard frames and their table: the form of ZT_ENCODING_ZSTD in zTensor 2; not for other versions.
     ZstdSeekable = 5, c"zt.zstd-seekable/1", CodecRow { corrupt: Rule::ZstdCorrupt, length: Rule::ZstdLength, is_written: false };
 }
 

@@ -179,11 +179,11 @@ unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
     }
 }
 
-/// Finds a dense tensor by name and gives its bytes: borrowed if zt_component_ptr works, else decoded once
-/// into memory that the file keeps until it is closed.
+/// Finds a dense tensor or one of blocks by name and gives its bytes: borrowed if zt_component_ptr works,
+/// else decoded once into memory that the file keeps until it is closed.
 ///
 /// name: NUL-ended, as for zt_object_find. view: filled on success.
-/// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), or what
+/// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), or what
 /// zt_component_read returns. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_tensor_find(

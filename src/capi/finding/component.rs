@@ -133,7 +133,7 @@ pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
 /// Borrows the component's bytes without copying. They are read-only, except in ZT_MODE_PRIVATE.
 ///
 /// ptr: receives a pointer, not NULL even for 0 bytes. In a .zt file that was opened by path it is 64-byte
-/// aligned. size: receives the bytes; may be NULL.
+/// aligned. size: receives the number of bytes; may be NULL.
 /// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, not aligned for its
 /// elements, or in a file that is neither mapped nor in memory. Then use zt_component_read.
 /// ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding. Spec 1.2 section 3.

@@ -123,14 +123,14 @@ fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_componen
 /// dtype: the target. dst, dst_size: memory for at least the bytes that zt_object_size_as gives; a smaller
 /// dst_size is ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. The rest of dst stays
 /// unchanged. On failure the content of dst is undefined.
-/// Each number is rounded once, to the nearest value of dtype, ties to even. Integers, too: 1.5 and 2.5
+/// Each number is rounded once, to the nearest value of dtype, ties to even. As an integer, 1.5 and 2.5
 /// become 2. Float types keep infinity and NaN. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex
 /// element becomes two numbers. Elements that a sparse object does not have are 0. Blocks of GGUF are first
 /// decoded to f32 by ggml's scalar formula, quantized weights as docs/quantised.md and docs/formats.md
 /// define; for both dtype must be a float type. Returns ZT_ERROR_LIMIT if a finite number is too large for a
 /// float type, or a number is infinite, NaN or out of range for an integer type; the message gives the count.
-/// To accept such loss, use zt_read_batch with zt_read_request.lossy. Otherwise what zt_object_size_as and
-/// zt_component_read return.
+/// To accept such loss, use zt_read_batch with zt_read_request.lossy. Other statuses: those of
+/// zt_object_size_as and zt_component_read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_read_as(
     object: Option<&zt_object>,

@@ -25,7 +25,7 @@ pub use crate::capi::handle_table::zt_file;
 /// Time and memory grow with the manifest, not with the tensors. Tensor bytes are read only if options.verify
 /// is set. Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO, ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_LIMIT, ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped), ZT_ERROR_BUSY
-/// (a writer is changing the file at this moment), and with options.verify ZT_ERROR_DIGEST_MISMATCH. If an
+/// (an append, an edit or a repair has not ended), and with options.verify ZT_ERROR_DIGEST_MISMATCH. If an
 /// append was interrupted, ZT_ERROR_CORRUPT: zt_repair restores the file. Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open(
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn zt_retain(file: *mut zt_file) -> *mut zt_file {
     file
 }
 
-/// Closes the file, as soon as no buffer, cache or load uses it, and ends everything borrowed from it.
+/// Ends the handle. The file and everything borrowed from it end when no buffer, cache or load uses it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
     if !file.is_null() {
@@ -214,8 +214,8 @@ pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
     }
 }
 
-/// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0", "2"; "" if the container has none. Of a model,
-/// the version of part 0.
+/// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0", "2", of GGUF "3"; "" if the container has none.
+/// Of a model, the version of part 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
     let Some(file) = file else { return null() };
@@ -342,12 +342,12 @@ pub enum zt_shards_value {
 ///
 /// path: a file of the model, its index, or its folder (docs/models.md). An index (JSON with "weight_map"),
 /// or a file that an index beside it names, opens all files of the index. A numbered file
-/// (x-00001-of-00005.gguf) opens all. Of a zTensor 2 file options.shards opens the shards. If path is a
-/// symbolic link, the other files are looked for beside the link, then beside its target.
+/// (x-00001-of-00005.gguf) opens all five. options.shards says when shards of zTensor 2 are opened. If path
+/// is a symbolic link, the other files are looked for beside the link, then beside its target.
 /// options: as for zt_open; max_objects and max_memory limit all files together. file: as for zt_open.
 /// Returns what zt_open returns for each file. ZT_ERROR_NO_FILE if files are missing, which the message
-/// names, or a folder has no model. ZT_ERROR_CORRUPT if two tensors have one name, or the files state
-/// different numbers of files; also if the index names a wrong file, or one outside of its folder.
+/// names, or a folder has no model. ZT_ERROR_CORRUPT if two tensors share a name, or the files disagree on
+/// their number; also if the index names a wrong file, or one outside of its folder.
 /// ZT_ERROR_INVALID_ARGUMENT if a folder holds several models; the message lists them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_model(

@@ -24,7 +24,7 @@ pub struct zt_open_options {
     pub verify: u32,
     /// 1: reject unknown dtypes, encodings and formats, malformed digests and versions, and 1.2 sparse
     /// indices other than u64. Reading and verifying then reject nonzero padding and bool bytes other than 0
-    /// and 1, too. 0: accept all of these.
+    /// and 1, too. 0: opening accepts these.
     pub strict: u32,
     /// A hint for the whole file; the system may ignore it.
     pub advice: zt_advice,
@@ -65,8 +65,8 @@ pub struct zt_open_options {
     /// 1: accept bytes behind the content of a safetensors, npz or PyTorch file.
     pub allow_trailing: u32,
     /// 1: join the tensors of a quantized weight (GPTQ, AWQ, fp8, ...; docs/quantised.md) to one object with
-    /// its name and shape; zt_object_read_as reads its numbers. Most tools need config.json beside the model.
-    /// 0: list packed integers and scales as separate tensors.
+    /// its name and shape; zt_object_read_as reads its numbers. Most schemes need config.json beside the
+    /// model. 0: list packed integers and scales as separate tensors.
     pub combine_quantized: u32,
     /// Must be 0.
     pub reserved: u32,
@@ -168,15 +168,15 @@ pub enum zt_mode_value {
     /// Map the file; bytes can be borrowed. If another program truncates the file, touching the lost part
     /// raises SIGBUS. If it writes to the file, the bytes change and no call detects it.
     ZT_MODE_MAP = 0,
-    /// Read the file, never map it. A read returns ZT_ERROR_IO if the file was truncated, or if its size or
-    /// modification time changed. A .zt file that only grew by an append stays readable.
+    /// Read the file, never map it. After the file's size or modification time has changed, reads return
+    /// ZT_ERROR_IO, unless a .zt file only grew by an append.
     ZT_MODE_READ = 1,
     /// ZT_MODE_READ on a network or user-space file system, if the system refuses to map the file, or if the
     /// address space is too small; else ZT_MODE_MAP. zt_file_mode returns the choice.
     ZT_MODE_AUTO = 2,
     /// ZT_MODE_MAP, but the caller may write to borrowed bytes after casting away const. Pages that are
-    /// written become private copies of this handle; the file does not change. Borrowed pointers show the
-    /// changes. Calls that copy or check (reads, zt_verify, zt_write_copy) use the file's bytes.
+    /// written become private copies of this handle; the file does not change. Borrowed pointers and buffers
+    /// show the changes. Other reads, zt_verify and zt_write_copy use the file's bytes.
     ZT_MODE_PRIVATE = 3,
 }
 

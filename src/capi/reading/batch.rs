@@ -20,9 +20,9 @@ use crate::reader::{
 use std::ffi::{c_char, c_void, CStr};
 use std::ptr::NonNull;
 
-/// One read of a batch or load. Set component, to read its bytes, or object and convert, to read its numbers.
-/// Set dst, dst_size, and one of these: length = ZT_WHOLE for everything; offset and length for a range of a
-/// component; start and count for a slice; rows and, for a component, row_length.
+/// One read of a batch or load. Set component, to read its bytes (or, with convert, its numbers), or object
+/// and convert. Set dst, dst_size, and one of these: length = ZT_WHOLE for everything; offset and length for
+/// a range of a component; start and count for a slice; rows and, for a component, row_length.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_read_request {
@@ -50,7 +50,7 @@ pub struct zt_read_request {
     /// For evenly spaced rows: their number; else 0. Row i is row_length bytes at offset + i * row_stride and
     /// goes to dst + i * dst_stride.
     pub rows: u64,
-    /// Decoded bytes of a row: whole elements, if they are byte-swapped, converted or stored with strides.
+    /// Decoded bytes of a row: whole elements, unless the bytes are copied unchanged.
     pub row_length: u64,
     /// From one row to the next in the component, at least row_length; 0 for row_length.
     pub row_stride: u64,
@@ -95,7 +95,7 @@ pub struct zt_read_stats {
     pub direct: u32,
     /// Why the page cache was used or bypassed, in one line; valid as long as the library.
     pub reason: *const c_char,
-    /// Requests that failed. Requests with wrong arguments count only with keep_going.
+    /// Requests that failed; 0 if wrong arguments refused the batch.
     pub failed: u64,
 }
 

@@ -29,7 +29,7 @@ pub struct zt_buffer {
 /// options: NULL to read as zt_component_read; else as zt_read_batch with this one request. buffer: receives
 /// the buffer, NULL on failure. End it with zt_buffer_free. It keeps the file open.
 /// Returns as zt_component_read and zt_read_batch. Before it allocates, the library checks that the stored
-/// bytes can have the declared size.
+/// bytes can give the declared size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_load(
     component: Option<&zt_component>,
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn zt_component_load(
     })
 }
 
-/// The bytes of a buffer, valid until zt_buffer_free; not NULL for a buffer.
+/// The bytes of a buffer, valid until zt_buffer_free; NULL only for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_buffer_data(buffer: Option<&zt_buffer>) -> *const c_void {
     match buffer {

@@ -21,8 +21,8 @@ pub enum zt_direct_value {
     ZT_DIRECT_AUTO = 0,
     /// Read through the page cache: for bytes that will be read again.
     ZT_DIRECT_NEVER = 1,
-    /// Bypass the page cache; ZT_ERROR_UNSUPPORTED if the file system cannot. If a read fails, it goes
-    /// through the page cache, and zt_read_stats.reason says so.
+    /// Bypass the page cache; ZT_ERROR_UNSUPPORTED if the file system cannot. A failed direct read is
+    /// repeated through the page cache; zt_read_stats.reason says so.
     ZT_DIRECT_ALWAYS = 2,
 }
 
@@ -50,7 +50,8 @@ pub struct zt_read_options {
     pub in_flight: u64,
     /// 1: check the digest of every component that is read whole and has one.
     pub verify: u32,
-    /// 1: every dst is page-locked (CUDA: pinned) or on huge pages. Direct reads then go straight into it.
+    /// 1: your memory at every dst is page-locked (CUDA: pinned) or on huge pages. Direct reads then go
+    /// straight into it.
     pub pinned: u32,
     /// Passed to the callbacks.
     pub context: *mut c_void,
@@ -58,8 +59,8 @@ pub struct zt_read_options {
     pub on_done: zt_done_callback,
     /// Reports the bytes delivered; may be NULL.
     pub progress: zt_progress_callback,
-    /// 1: go on past requests that fail. on_done gets the status of every request, zt_read_stats.failed
-    /// counts the failed ones.
+    /// 1: go on past requests that fail, but wrong arguments still refuse all. on_done gets every status,
+    /// zt_read_stats.failed counts the failures.
     pub keep_going: u32,
     /// Must be 0.
     pub reserved: u32,

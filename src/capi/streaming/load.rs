@@ -91,7 +91,7 @@ impl Drop for Files {
 ///
 /// requests, count: used during the call; each may be of another file. options: NULL for the defaults. load:
 /// receives the handle, NULL on failure. End it with zt_load_finish. Until then the load keeps its files
-/// open. Do not free a dst or the ring before; do not touch a dst before its event.
+/// open, and you keep every dst and the ring. Do not touch a dst before its event.
 /// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Small requests share a slot.
 /// A request larger than a slot comes in several pieces, in any order; event.offset says where a piece
 /// belongs, and it may end within an element. Such a request needs temporary memory for its whole size if it

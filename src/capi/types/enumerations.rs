@@ -17,8 +17,7 @@ pub const ZT_WHOLE: u64 = 0xFFFF_FFFF_FFFF_FFFF;
 /// A storage type: how elements are stored.
 pub type zt_dtype = i32;
 
-/// The values of zt_dtype. 0.1 and 1.0 files use other names, such as "float32"; the value is the one for the
-/// 1.2 name.
+/// The values of zt_dtype. 0.1 and 1.0 files use other names, such as "float32" for ZT_DTYPE_F32.
 #[repr(C)]
 pub enum zt_dtype_value {
     /// An unknown name: zt_component_info.dtype_name.
@@ -29,7 +28,8 @@ pub enum zt_dtype_value {
 pub type zt_type = i32;
 
 /// The values of zt_type. An f8 or complex tensor has a dtype and a type, such as ZT_DTYPE_U8 and
-/// ZT_TYPE_F8_E4M3FN, also in 1.1 files. ZT_TYPE_GGUF_ are block types, stored as u8: see zt_type_block.
+/// ZT_TYPE_F8_E4M3FN (a 1.1 file has one name for both). ZT_TYPE_GGUF_ are block types, stored as u8: see
+/// zt_type_block.
 #[repr(C)]
 pub enum zt_type_value {
     /// None: the elements are what the dtype says.

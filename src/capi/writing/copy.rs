@@ -41,7 +41,7 @@ sized_struct!(zt_copy_options: name, name_length, encoding, digest, dtype, r#typ
 /// attributes if the options and the version allow it. Else they are decoded and encoded again, in pieces.
 ///
 /// options: NULL for a copy under the same name. Blocks of GGUF get the attributes "elems_per_block" and
-/// "block_bytes". Tied weights share their bytes in the copy, too.
+/// "block_bytes". Objects that share bytes (tied weights) share them in the copy, too.
 /// The object is checked first (the rules of zt_verify, digests, checksums) and copied then, so its bytes are
 /// read twice. If the check fails, nothing is written, and the writer goes on. zt_write_options.allow_damaged
 /// copies damaged bytes.

@@ -110,10 +110,10 @@ pub unsafe extern "C" fn zt_write_create(
 /// reports an interrupted append and zt_repair restores the old file. In a 1.1 or 1.2 file new objects follow
 /// the rules of 1.2. The version of a 1.1 file becomes 1.2.0 if a new object uses what 1.1 lacks, and every
 /// old object is valid in 1.2 (docs/versions.md).
-/// The writer locks the file until it ends; a second writer is ZT_ERROR_BUSY, readers are not stopped. Forked
-/// children share the lock. On file systems without locks the library compares the file's identity, size and
-/// time before it writes; there two appends that begin at the same moment can damage the file.
-/// zt_write_finish is ZT_ERROR_IO if the file was removed or replaced.
+/// The writer locks the file until it ends: other writers get ZT_ERROR_BUSY, and zt_open may get it, too.
+/// Files that are open stay readable. Forked children share the lock. On file systems without locks the
+/// library compares the file's identity, size and time before it writes; there two appends that begin at the
+/// same moment can damage the file. zt_write_finish is ZT_ERROR_IO if the file was removed or replaced.
 /// path, options, writer: as for zt_write_create. Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a
 /// 0.1 or 1.0 file, ZT_ERROR_BUSY.
 #[unsafe(no_mangle)]
@@ -173,8 +173,8 @@ pub unsafe extern "C" fn zt_write_begin(
 
 /// Opens a component of the open object. That ends the previous component.
 ///
-/// desc: nothing is kept after the call. With data the component is written whole; without, exactly size
-/// bytes, or any number if size is 0, follow in zt_write_data.
+/// desc: nothing is kept after the call. With data the component is written whole. Without, give
+/// zt_write_data exactly size bytes, or any number if size is 0.
 /// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken, ZT_ERROR_BUFFER_SIZE if
 /// the previous component has another size than announced, else as zt_write_dense.
 #[unsafe(no_mangle)]
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn zt_write_component(
 /// kept after the call.
 /// Returns ZT_ERROR_STATE if no component is open, ZT_ERROR_BUFFER_SIZE if more bytes come than were
 /// announced or fit the shape, ZT_ERROR_CORRUPT if they break a rule that zt_verify checks, ZT_ERROR_IO.
-/// After a failure other than ZT_ERROR_IO nothing of this call is written, and you may call again.
+/// A refused call writes nothing, and you may call again, unless the writer has failed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_data(
     writer: Option<&mut zt_writer>,
