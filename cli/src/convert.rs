@@ -44,7 +44,6 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     let interrupt = Interrupt::of_output(&arguments.output);
     let target = arguments.target()?;
     arguments.check(target)?;
-    check_free(&arguments.output, arguments.force)?;
     if is_standard(&arguments.output) {
         refuse_terminal("a file of tensors")?;
     }
@@ -56,6 +55,8 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
         ..OpenOptions::default()
     };
     let input = Input::open(&arguments.input, &options, &interrupt)?;
+    // After the input: whoever confuses the two is not told to replace it.
+    check_free(&arguments.output, arguments.force)?;
     if arguments.verify {
         verify(&input, arguments, &interrupt)?;
     }

@@ -267,7 +267,7 @@ impl<'a> Model<'a> {
 impl Cache {
     fn of(attributes: Value<'_>, context: Option<u64>) -> Result<Cache, String> {
         let architecture = attributes.get("general.architecture");
-        let architecture = architecture.ok_or("only GGUF files say its size (general.architecture)")?;
+        let architecture = architecture.ok_or("no attribute general.architecture, as GGUF files have")?;
         let architecture = architecture.as_text().ok_or("general.architecture is not a text")?;
         let model = Model { attributes, architecture };
         if let Some(why) = model.odd() {
@@ -284,7 +284,7 @@ impl Cache {
         let bytes = heads.checked_mul(numbers).and_then(|n| n.checked_mul(u128::from(context)));
         let bytes = bytes.and_then(|n| n.checked_mul(u128::from(CACHED)));
         let bytes = bytes.and_then(|bytes| u64::try_from(bytes).ok());
-        let bytes = bytes.ok_or("the attributes give more than 2^64 bytes")?;
+        let bytes = bytes.ok_or("the attributes and the context give more than 2^64 bytes")?;
         Ok(Cache { layers, heads, heads_of_each, key, value, context, bytes })
     }
 

@@ -247,6 +247,7 @@ impl Broken {
             ("", Cause::Unsupported) => "unsupported",
             ("", Cause::NotZtensor) => "unknown-container",
             ("", Cause::NoFile) => "no-file",
+            ("", Cause::InvalidArgument) => "several-models",
             ("", Cause::NotFound) => "not-found",
             ("", Cause::Busy) => "busy",
             ("", Cause::OutOfMemory) => "out-of-memory",
@@ -256,7 +257,7 @@ impl Broken {
         };
         let is_unknown = match rule {
             "unsupported" => !arguments.strict && !arguments.require_digests,
-            rule => matches!(rule, "no-file" | "busy" | "out-of-memory" | "io"),
+            rule => matches!(rule, "no-file" | "several-models" | "busy" | "out-of-memory" | "io"),
         };
         Broken { object: None, role: None, message, rule, cause, is_unknown }
     }

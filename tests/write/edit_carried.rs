@@ -32,7 +32,7 @@ fn objects_that_are_not_edited_keep_their_encoding() {
         let at = source.display();
         if old.capabilities().appends_as.is_none() {
             let error = Writer::append(&path, &raw()).map(drop).unwrap_err();
-            assert!(error.to_string().contains("edited; copy it to a new one"), "{at}: {error}");
+            assert!(error.to_string().contains("edited; convert it to .zt"), "{at}: {error}");
             refused += 1;
             continue;
         }

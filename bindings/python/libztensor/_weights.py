@@ -490,12 +490,14 @@ def is_mapped(backend: str) -> bool:
     return backend == "mmap"
 
 
-def load_file(filename: AnyPath, framework, mapped: bool, skip_unreadable: bool = False, dtype: Any = None, part: bool = False) -> dict:
+def load_file(filename: AnyPath, framework, mapped: bool, skip_unreadable: bool = False, dtype: Any = None, part: bool = False,
+              verify: bool = False) -> dict:
     """Opens a file or model and loads all its tensors. Mapped bytes are usually read from front to back, so
     the system is told to read far ahead. Otherwise it reads little at a time from a disk."""
     mode, advice = ("private", "sequential") if mapped else ("auto", "none")
     # Codes alone are not numbers: combine the tensors of each quantized weight.
-    with File.open_model(os.fspath(filename), mode=mode, advice=advice, part=part, combine=dtype is not None) as file:
+    how = {"mode": mode, "advice": advice, "part": part, "verify": verify, "combine": dtype is not None}
+    with File.open_model(os.fspath(filename), **how) as file:
         return load(file, framework, Mapped(file) if mapped else None, skip_unreadable, dtype)
 
 

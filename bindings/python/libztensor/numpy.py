@@ -97,7 +97,7 @@ def _to_write(tensor_dict) -> list:
 
 
 def load_file(filename: Union[str, os.PathLike[str]], *, mapped: bool = False, backend: str = "mmap",
-              skip_unreadable: bool = False, dtype: Any = None, part: bool = False) -> Dict[str, Any]:
+              skip_unreadable: bool = False, dtype: Any = None, part: bool = False, verify: bool = False) -> Dict[str, Any]:
     """All tensors of a file or a model, by name, as new arrays.
 
     dtype: float64, float32, float16 or bfloat16, as a name or as a dtype. All floats, blocks, groups and
@@ -108,8 +108,9 @@ def load_file(filename: Union[str, os.PathLike[str]], *, mapped: bool = False, b
     not be truncated while an array exists. backend: "mmap" or "pread", which give the same arrays. Blocks of
     quantized numbers are rows of bytes. A tensor that cannot be read, such as one with an unknown type, is an
     error; skip_unreadable leaves it out with a warning. part: read only this file, even if it is a part of a
-    model."""
-    return _weights.load_file(filename, _NumPy, _weights.is_mapped(backend) and mapped, skip_unreadable, dtype, part)
+    model. verify: first check the
+    digest of every tensor that has one."""
+    return _weights.load_file(filename, _NumPy, _weights.is_mapped(backend) and mapped, skip_unreadable, dtype, part, verify)
 
 
 def load(data: bytes, *, skip_unreadable: bool = False, dtype: Any = None) -> Dict[str, Any]:

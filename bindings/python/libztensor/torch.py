@@ -171,7 +171,8 @@ def _sharing(tensors) -> List[List[str]]:
 
 
 def load_file(filename: Union[str, os.PathLike[str]], device: Union[str, int] = "cpu", *, mapped: bool = True,
-              backend: str = "mmap", skip_unreadable: bool = False, dtype: Any = None, part: bool = False) -> Dict[str, Any]:
+              backend: str = "mmap", skip_unreadable: bool = False, dtype: Any = None, part: bool = False,
+              verify: bool = False) -> Dict[str, Any]:
     """All tensors of a file or a model, by name.
 
     dtype: float64, float32, float16 or bfloat16, as a name or as a dtype. All floats, blocks, groups and
@@ -183,10 +184,11 @@ def load_file(filename: Union[str, os.PathLike[str]], device: Union[str, int] = 
     bytes at once into new memory. Compressed tensors are always read. So are tensors for other devices; those
     for a CUDA device pass through pinned memory, on several threads. Blocks of quantized numbers are rows of
     bytes. A tensor that cannot be read, such as one with an unknown type, is an error; skip_unreadable leaves
-    it out with a warning. part: read only this file, even if it is a part of a model."""
+    it out with a warning. part: read only this file, even if it is a part of a model. verify:
+    first check the digest of every tensor that has one."""
     framework = _Torch(device)
     mapped = _weights.is_mapped(backend) and mapped and framework.on_cpu
-    return _weights.load_file(filename, framework, mapped, skip_unreadable, dtype, part)
+    return _weights.load_file(filename, framework, mapped, skip_unreadable, dtype, part, verify)
 
 
 def load(data: bytes, *, skip_unreadable: bool = False, dtype: Any = None) -> Dict[str, Any]:

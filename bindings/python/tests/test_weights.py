@@ -36,6 +36,20 @@ def assert_same(found, expected):
         assert np.array_equal(found[name], array), name
 
 
+def test_load_file_checks_digests_if_it_is_asked_to(tmp_path):
+    file = tmp_path / "a.zt"
+    save_file({"a": np.arange(1, 1000, dtype="f4")}, file)
+    assert set(load_file(file, verify=True)) == {"a"}
+    with libztensor.File.open_model(file) as f:
+        offset = f["a"].component("data").offset
+    data = bytearray(file.read_bytes())
+    data[offset] ^= 1
+    file.write_bytes(data)
+    assert load_file(file)["a"][0] != 1, "nothing is checked by default"
+    with pytest.raises(libztensor.DigestMismatch):
+        load_file(file, verify=True)
+
+
 @pytest.mark.parametrize("mapped", [False, True])
 def test_saved_arrays_are_loaded_into_new_memory(path, mapped):
     found = load_file(path, mapped=mapped)

@@ -33,8 +33,8 @@ pub struct Info {
     pub names: Vec<String>,
     #[command(flatten)]
     pub meaning: Meaning,
-    /// Show the bytes in memory by type and by layer, and those of the key-value cache in f16, as the
-    /// attributes of a GGUF file give its size
+    /// Show the bytes of tensors by type and by layer, and of a key-value cache in f16, if the attributes
+    /// (general.architecture and others) give its size
     #[arg(long, conflicts_with = "names")]
     pub memory: bool,
     /// Positions in the key-value cache [default: the attribute context_length]

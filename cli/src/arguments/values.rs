@@ -174,7 +174,9 @@ pub fn type_rule(text: &str) -> Result<TypeRule, String> {
     }
     let lower = to.to_ascii_lowercase(); // llama.cpp writes Q8_0
     let logical = Logical::from_name(&format!("gguf.{}", lower.strip_prefix("gguf.").unwrap_or(&lower)));
-    let logical = logical.ok_or_else(|| format!("{to:?} is not a block type, such as q8_0"))?;
+    let logical = logical.ok_or_else(|| {
+        format!("{to:?} is not a block type, such as q8_0; --dtype converts to f32, f16 and bf16")
+    })?;
     check_quantizes_to(logical).map_err(|why| why.message().to_owned())?;
     Ok(TypeRule { name, to: Some(logical) })
 }

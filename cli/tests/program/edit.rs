@@ -62,7 +62,7 @@ fn files_that_cannot_be_edited_do_not_change() {
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     let old = folder("edit-not").join("old.zt");
     std::fs::copy(data().join("v0.1/py-0.1.4-shapes.zt"), &old).unwrap();
-    run(&[&"edit", &old, &"--exact", &"--remove", &"x"]).bad(&["copy it to a new one"]);
+    run(&[&"edit", &old, &"--exact", &"--remove", &"x"]).bad(&["convert it to .zt"]);
 }
 
 /// A model in three files: with a root that names its shards, or only numbered.

@@ -112,7 +112,7 @@ fn bytes_are_summed_by_type_and_by_layer() {
     // Compressed bytes are decoded in memory, and other files have no attributes for a cache.
     let path = data().join("v1.2/py-1.2.3-zstd.zt");
     let out = run(&[&"info", &"--memory", &path]).good();
-    assert!(out.contains("cache    not estimated: only GGUF files say its size (general.architecture)\n"));
+    assert!(out.contains("cache    not estimated: no attribute general.architecture, as GGUF files have\n"));
     let totals = run(&[&"ls", &path]).good();
     let tensors = out.lines().find_map(|line| line.strip_prefix("tensors  ")).unwrap();
     assert!(totals.contains(&format!(", {tensors} decoded;")), "{totals} {out}");
