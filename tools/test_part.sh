@@ -17,7 +17,7 @@ esac
 start=$(date +%s)
 echo "-- $part begins"
 limit=
-! command -v timeout >/dev/null || limit="timeout -k 30 ${ZT_PART_LIMIT:-1500}"
+! command -v timeout >/dev/null || limit="timeout -k 30 ${ZT_PART_LIMIT:-2400}"
 # With a limit, timeout starts a process group, so this script must forward signals to it.
 $limit "${MAKE:-make}" --no-print-directory -C "$folder" "${part##*/}" </dev/null >"$logs/$name.log" 2>&1 &
 trap 'kill $!; exit 130' HUP INT TERM
@@ -34,7 +34,7 @@ libs | lint | remote/lint | docs | msrv) counted='done' ;;
 esac
 case $status in
 0) verdict='' ;;
-124 | 137) verdict=": FAILED, stopped after the limit of ${ZT_PART_LIMIT:-1500} s" ;;
+124 | 137) verdict=": FAILED, stopped after the limit of ${ZT_PART_LIMIT:-2400} s" ;;
 *) verdict=": FAILED with status $status" ;;
 esac
 echo "$part: $counted in $seconds s, $processor s of processor time$verdict" >"$logs/$name.result"

@@ -11,7 +11,7 @@ pub fn text<'f>(object: &Object<'f>) -> Cow<'f, str> {
     of_bytes(object.name_bytes())
 }
 
-/// Like [`text`], for bytes.
+/// Like [`text()`], for bytes.
 pub fn of_bytes(name: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(name) {
         Ok(name) => Cow::Borrowed(name),

@@ -41,7 +41,7 @@ def test_load_file_checks_digests_if_it_is_asked_to(tmp_path):
     save_file({"a": np.arange(1, 1000, dtype="f4")}, file)
     assert set(load_file(file, verify=True)) == {"a"}
     with libztensor.File.open_model(file) as f:
-        offset = f["a"].component("data").offset
+        offset = f["a"]["data"].offset
     data = bytearray(file.read_bytes())
     data[offset] ^= 1
     file.write_bytes(data)
