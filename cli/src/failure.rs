@@ -26,6 +26,8 @@ pub enum Failure {
     Usage(&'static str),
     /// It was reported already; exit status 1.
     Reported,
+    /// A file is damaged, which was reported already; exit status 1, whatever else failed.
+    Damaged,
     /// The reader of standard output is gone: the program ends without a message.
     Pipe,
     /// The answer cannot be determined: exit status 2, after the inner failure was reported.
@@ -100,7 +102,7 @@ impl Failure {
                 };
             }
             Failure::Pipe => return ExitCode::SUCCESS,
-            Failure::Reported => {}
+            Failure::Reported | Failure::Damaged => {}
         }
         ExitCode::from(1)
     }

@@ -77,10 +77,13 @@ fn main() -> ExitCode {
     }
     let status = match std::panic::catch_unwind(run) {
         Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(failure)) => match (failure.report(), remote::is_missing()) {
-            (_, true) => ExitCode::from(3),
-            (status, false) => status,
-        },
+        Ok(Err(failure)) => {
+            let is_known = matches!(failure, failure::Failure::Interrupted(_) | failure::Failure::Damaged);
+            match (failure.report(), remote::is_missing() && !is_known) {
+                (_, true) => ExitCode::from(3),
+                (status, false) => status,
+            }
+        }
         Err(_) => ExitCode::from(1), // the panic hook has reported it
     };
     output::print_errors();

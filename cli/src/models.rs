@@ -38,7 +38,12 @@ pub fn with_choice(options: &OpenOptions) -> OpenOptions {
 
 /// The paths without those that lead to the same model as an earlier path.
 pub fn once<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
-    let options = with_choice(&OpenOptions::default());
+    once_with(paths, &OpenOptions::default())
+}
+
+/// Like [`once`]. Indexes of models are read with these options.
+pub fn once_with<'p, P: AsRef<Path>>(paths: &'p [P], options: &OpenOptions) -> Vec<&'p Path> {
+    let options = with_choice(options);
     let (mut seen, mut alone) = (HashSet::new(), HashSet::new());
     let is_new = |path: &&Path| {
         if options.part || paths.len() < 2 || remote::is_url(path) {
@@ -96,7 +101,8 @@ pub fn open_or_stop(path: &Path, options: &OpenOptions, interrupt: &Interrupt) -
             format_args!("neither a regular file nor a folder; give a pipe as standard input, with -"),
         )),
         false => match File::open_model(path, options) {
-            Err(why) => other_formats::open(path, interrupt)?.ok_or(why),
+            // Their libraries know no limits.
+            Err(why) if options.max_memory.is_none() => other_formats::open(path, interrupt)?.ok_or(why),
             file => file,
         },
     };

@@ -6,12 +6,13 @@
 use crate::progress::is_quiet;
 use crate::{failure, names, remote, text};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use ztensor::reader::File;
 
 /// What happened to the objects or files in a note.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum What {
     LeftOut,
     NotChecked,
@@ -55,6 +56,8 @@ struct Note {
 #[derive(Clone, Default)]
 pub struct Notes {
     notes: RefCell<Vec<Note>>,
+    /// Where the note with that reason is.
+    places: RefCell<HashMap<(What, &'static str, String), usize>>,
 }
 
 /// A line names at most this many things; JSON has all of them.
@@ -85,17 +88,13 @@ impl Notes {
     }
 
     fn entry(&self, what: What, noun: &'static str, why: String, count: u64, name: Option<&str>) {
-        let mut notes = self.notes.borrow_mut();
-        let same = |note: &&mut Note| (note.what, note.noun, &note.why) == (what, noun, &why);
-        let at = match notes.iter_mut().rev().find(same) {
-            Some(note) => note,
-            None => {
-                notes.push(Note { what, noun, why, count: 0, names: Vec::new() });
-                notes.last_mut().expect("a note was just added")
-            }
-        };
-        at.count = at.count.saturating_add(count);
-        at.names.extend(name.map(str::to_owned));
+        let (mut notes, mut places) = (self.notes.borrow_mut(), self.places.borrow_mut());
+        let place = *places.entry((what, noun, why.clone())).or_insert(notes.len());
+        if place == notes.len() {
+            notes.push(Note { what, noun, why, count: 0, names: Vec::new() });
+        }
+        notes[place].count = notes[place].count.saturating_add(count);
+        notes[place].names.extend(name.map(str::to_owned));
     }
 
     /// Prints the notes to standard error, one on each line. Call it last.

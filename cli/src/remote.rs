@@ -42,6 +42,10 @@ static ROOT_CERTIFICATES: OnceLock<CString> = OnceLock::new();
 
 /// Reads them from a file. Fails if that is not possible.
 pub fn trust(file: &Path) -> std::result::Result<(), String> {
+    let is_file = std::fs::metadata(file).map_err(|e| e.to_string())?.is_file();
+    if !is_file {
+        return Err(String::from("it is not a regular file"));
+    }
     let text = std::fs::read(file).map_err(|e| e.to_string())?;
     let text = CString::new(text).map_err(|_| String::from("these are not certificates in PEM"))?;
     let _ = ROOT_CERTIFICATES.set(text); // called once

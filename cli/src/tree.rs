@@ -7,19 +7,15 @@ use crate::fold::{each, fold, Fold, Kind};
 use crate::output::Output;
 use crate::table::{Align, Table};
 use crate::{ls, models, text};
-use std::collections::BTreeMap;
 
 pub fn run(arguments: &Arguments) -> Outcome<()> {
     let path = &arguments.file;
     let file = models::open(path)?;
     let chosen = Chosen::some_of(&arguments.names, arguments.meaning, path, &[&file])?;
     let objects: Vec<_> = file.objects().filter(|object| chosen.has(object)).collect();
-    let mut tree = Tree::default();
-    for line in if arguments.no_fold { each(&objects) } else { fold(&objects, false) } {
-        tree.add(line, usize::from(arguments.depth));
-    }
+    let lines = if arguments.no_fold { each(&objects) } else { fold(&objects, false) };
     let mut out = Output::new();
-    tree.table().write(&mut out)?;
+    Tree::of(lines, usize::from(arguments.depth)).table().write(&mut out)?;
     out.line(format_args!("{}", ls::totals(&file, &objects)))?;
     out.flush()
 }
@@ -27,25 +23,35 @@ pub fn run(arguments: &Arguments) -> Outcome<()> {
 /// Objects with a common prefix, up to some depth.
 #[derive(Default)]
 struct Tree {
-    below: BTreeMap<Part, Tree>,
+    /// In order. A name mostly has a chain of parts with one below each, so a map of each would take most of
+    /// the memory.
+    below: Vec<(Part, Tree)>,
     objects: u64,
     stored: u64,
     /// The types and shapes of objects with exactly this name.
     kinds: Vec<Kind>,
 }
 
-/// A part of a name. Numbers come first, sorted by value.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Part(u64, String);
+/// A part of a name.
+type Part = Box<str>;
 
-impl Part {
-    fn new(text: &str) -> Part {
-        let number = match text.strip_prefix('{') {
-            Some(folded) => folded.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default(),
-            None => text.trim_end_matches(['.', '/']),
-        };
-        Part(number.parse().unwrap_or(u64::MAX), text.to_owned())
-    }
+/// The number in a part, by which parts are sorted before their text; the largest one without a number.
+fn number(part: &str) -> u64 {
+    let number = match part.strip_prefix('{') {
+        Some(folded) => folded.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default(),
+        None => part.trim_end_matches(['.', '/']),
+    };
+    number.parse().unwrap_or(u64::MAX)
+}
+
+/// The parts of a name with their numbers.
+fn parts(name: &str) -> impl Iterator<Item = (u64, &str)> {
+    let mut rest = name;
+    std::iter::from_fn(move || {
+        let (part, later) = split(rest);
+        rest = later;
+        Some((number(part), part)).filter(|_| !part.is_empty())
+    })
 }
 
 /// The first part of a name with its separator, and the rest.
@@ -69,14 +75,25 @@ fn kinds(kinds: &[Kind]) -> String {
 }
 
 impl Tree {
-    /// Adds objects. Only the first `depth` parts of their name are used.
+    fn of(mut lines: Vec<Fold>, depth: usize) -> Tree {
+        lines.sort_by(|one, other| parts(&one.name).cmp(parts(&other.name)));
+        let mut tree = Tree::default();
+        lines.into_iter().for_each(|line| tree.add(line, depth));
+        tree
+    }
+
+    /// Adds objects, whose name is not before those that were added. Only its first `depth` parts are used.
     fn add(&mut self, line: Fold, depth: usize) {
         let mut here = self;
         here.count(&line);
         let mut rest = line.name.as_str();
         for _ in 0..depth {
             let (part, later) = split(rest);
-            here = here.below.entry(Part::new(part)).or_default();
+            if here.below.last().is_none_or(|(last, _)| **last != *part) {
+                here.below.reserve_exact(usize::from(here.below.is_empty()));
+                here.below.push((part.into(), Tree::default()));
+            }
+            here = &mut here.below.last_mut().expect("a part was just added").1;
             here.count(&line);
             if later.is_empty() {
                 here.kinds.extend(line.kinds);
@@ -102,11 +119,9 @@ impl Tree {
         ]);
         let mut due: Vec<(usize, &Part, &Tree)> = self.rows(0).collect();
         while let Some((level, part, mut tree)) = due.pop() {
-            let mut name = part.1.clone();
-            while let (1, true, Some((part, below))) =
-                (tree.below.len(), tree.kinds.is_empty(), tree.below.first_key_value())
-            {
-                name.push_str(&part.1);
+            let mut name = String::from(&**part);
+            while let ([(part, below)], true) = (tree.below.as_slice(), tree.kinds.is_empty()) {
+                name.push_str(part);
                 tree = below;
             }
             let share = tree.stored as f64 / self.stored.max(1) as f64 * 100.0;
@@ -132,9 +147,12 @@ impl Tree {
 mod tests {
     use super::*;
 
-    fn add(tree: &mut Tree, name: &str, depth: usize) {
-        let line = Fold { name: name.to_owned(), kinds: vec![Kind::default()], objects: 1, stored: 1 };
-        tree.add(line, depth);
+    fn tree_of(names: &[&str], depth: usize) -> Tree {
+        let line = |name: &&str| {
+            let (name, kinds) = (String::from(*name), vec![Kind::default()]);
+            Fold { name, kinds, objects: 1, stored: 1 }
+        };
+        Tree::of(names.iter().map(line).collect(), depth)
     }
 
     /// The names below a tree, in output order.
@@ -142,7 +160,7 @@ mod tests {
         let mut due: Vec<_> = tree.rows(0).collect();
         let mut names = Vec::new();
         while let Some((level, part, tree)) = due.pop() {
-            names.push(format!("{level}{}={}", part.1, tree.objects));
+            names.push(format!("{level}{part}={}", tree.objects));
             due.extend(tree.rows(level + 1));
         }
         names
@@ -150,18 +168,14 @@ mod tests {
 
     #[test]
     fn names_are_cut_at_dots_and_slashes_and_numbers_are_in_order() {
-        let mut tree = Tree::default();
-        for name in ["m.{10-11}.w", "m.2.w", "m.2.b", "e/x", ".hidden", "m"] {
-            add(&mut tree, name, 2);
-        }
+        let tree = tree_of(&["m.{10-11}.w", "m.2.w", "m.2.b", "e/x", ".hidden", "m"], 2);
         assert_eq!(names(&tree), ["0.hidden=1", "0e/=1", "1x=1", "0m=1", "0m.=3", "12.=2", "1{10-11}.=1"]);
         assert_eq!((tree.objects, tree.stored), (6, 6));
     }
 
     #[test]
     fn a_name_of_many_parts_makes_no_deep_tree() {
-        let mut tree = Tree::default();
-        add(&mut tree, &"a.".repeat(32_000), 3);
+        let tree = tree_of(&[&"a.".repeat(32_000)], 3);
         assert_eq!(names(&tree), ["0a.=1", "1a.=1", "2a.=1"]);
     }
 }

@@ -53,11 +53,15 @@ fn with_numbers(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     out
 }
 
+/// Options of all commands that take a value.
+const WITH_VALUE: [&str; 2] = ["--root-certificates", "--stdin-limit"];
+
 /// Turns `zt attr FILE` into `zt attr get FILE`.
 fn with_get(mut words: Vec<OsString>) -> Vec<OsString> {
     let is_action = |word: &OsString| ["get", "set", "rm", "help"].iter().any(|action| word == action);
     let is_word = |word: &OsString| word == "-" || !word.to_string_lossy().starts_with('-');
-    let mut names = (1..words.len()).filter(|at| is_word(&words[*at]));
+    let is_value = |at: usize| WITH_VALUE.iter().any(|option| words[at - 1] == *option);
+    let mut names = (1..words.len()).filter(|at| is_word(&words[*at]) && !is_value(*at));
     match (names.next(), names.next()) {
         (Some(attr), Some(next)) if words[attr] == "attr" && !is_action(&words[next]) => {
             words.insert(attr + 1, "get".into());
@@ -107,6 +111,8 @@ mod tests {
             ("zt --part attr --quiet -", "zt --part attr get --quiet -"),
             ("zt attr set a.zt k v", "zt attr set a.zt k v"),
             ("zt attr --help", "zt attr --help"),
+            ("zt attr --stdin-limit 1G get a.zt", "zt attr --stdin-limit 1G get a.zt"),
+            ("zt --root-certificates c.pem attr a.zt", "zt --root-certificates c.pem attr get a.zt"),
             ("zt ls attr a.zt", "zt ls attr a.zt"),
         ] {
             assert_eq!(given(text), OsString::from(meant));

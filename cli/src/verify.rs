@@ -44,7 +44,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
     let mut output = PipedOutput { out: Output::new(), is_closed: false };
     let (mut good, mut bad, mut unchecked, mut bytes) = (0u64, 0u64, 0u64, 0u64);
     let (mut all, notes) = (Vec::new(), Notes::default());
-    for path in models::once(&arguments.files) {
+    for path in models::once_with(&arguments.files, &arguments.open_options()) {
         let found = verify(path, arguments);
         bytes = bytes.saturating_add(found.report.bytes);
         match found.state() {
@@ -101,7 +101,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
     match (bad, unchecked) {
         (0, 0) => Ok(()),
         (0, _) => Err(Failure::Trouble(Box::new(Failure::Reported))),
-        _ => Err(Failure::Reported),
+        _ => Err(Failure::Damaged),
     }
 }
 
@@ -247,7 +247,7 @@ impl Broken {
             ("", Cause::Unsupported) => "unsupported",
             ("", Cause::NotZtensor) => "unknown-container",
             ("", Cause::NoFile) => "no-file",
-            ("", Cause::InvalidArgument) => "several-models",
+            ("", Cause::InvalidArgument) => "not-one-model",
             ("", Cause::NotFound) => "not-found",
             ("", Cause::Busy) => "busy",
             ("", Cause::OutOfMemory) => "out-of-memory",
@@ -257,7 +257,7 @@ impl Broken {
         };
         let is_unknown = match rule {
             "unsupported" => !arguments.strict && !arguments.require_digests,
-            rule => matches!(rule, "no-file" | "several-models" | "busy" | "out-of-memory" | "io"),
+            rule => matches!(rule, "no-file" | "not-one-model" | "busy" | "out-of-memory" | "io"),
         };
         Broken { object: None, role: None, message, rule, cause, is_unknown }
     }

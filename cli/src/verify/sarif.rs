@@ -53,14 +53,14 @@ fn result(entry: &Entry<'_>) -> Json {
 
 /// A path as a URI: relative, or with the scheme `file`. A URL stays, without user and query.
 fn uri(path: &Path) -> String {
+    let is_url = remote::is_url(path);
     let shown = remote::shown(path);
-    if remote::is_url(path) {
-        return shown;
-    }
-    let mut uri = String::from(if path.is_absolute() { "file://" } else { "" });
-    for byte in shown.bytes() {
+    let bytes = if is_url { shown.as_bytes() } else { path.as_os_str().as_encoded_bytes() };
+    let mut uri = String::from(if path.is_absolute() && !is_url { "file://" } else { "" });
+    for byte in bytes.iter().copied() {
         match byte {
             b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(byte.into()),
+            b':' | b'@' | b'%' | b'[' | b']' if is_url => uri.push(byte.into()),
             byte if byte.is_ascii_alphanumeric() => uri.push(byte.into()),
             b'\\' if cfg!(windows) => uri.push('/'),
             byte => write!(uri, "%{byte:02X}").unwrap_or(()),

@@ -154,6 +154,13 @@ fn sarif_has_the_rule_the_place_and_the_level_of_each_failure() {
     let uri = format!("file://{}/a%20b.zt", folder.display());
     let digest = ("digest-mismatch", "error", &*uri, Some("a: data"));
     assert_eq!(shown, [digest, ("no-file", "warning", "nowhere.zt", None)]);
+    #[cfg(target_os = "linux")]
+    {
+        let odd = std::os::unix::ffi::OsStrExt::from_bytes(&b"bad\xff.zt"[..]);
+        let log =
+            run(&[&"verify", &"--sarif", &<std::ffi::OsStr as AsRef<std::ffi::OsStr>>::as_ref(odd)]).out;
+        assert!(log.contains("\"uri\": \"bad%FF.zt\""), "{log}");
+    }
     // Of a sound file there is a log, too.
     let sound = run(&[&"verify", &"--sarif", &data().join("v1.2/py-1.2.3-zstd.zt")]).sound();
     assert_eq!(serde_json::from_str::<Value>(&sound).unwrap()["runs"][0]["results"], serde_json::json!([]));
@@ -171,6 +178,44 @@ fn files_from_strangers_have_limits() {
     assert_eq!((ran.status, &json[0]["failures"][0]["rule"]), (1, &serde_json::json!("limit")), "{ran:?}");
     let good = run(&[&"verify", &"--untrusted", &data().join("v1.2/py-1.2.3-zstd.zt")]).sound();
     assert!(good.contains(": ok, "), "{good}");
+    // Each tensor cannot be checked for a reason of its own.
+    let mut gguf =
+        [&b"GGUF"[..], &3u32.to_le_bytes(), &30_000u64.to_le_bytes(), &0u64.to_le_bytes()].concat();
+    for at in 0..30_000u32 {
+        let name = format!("{at:05}");
+        gguf.extend(
+            [&5u64.to_le_bytes()[..], name.as_bytes(), &1u32.to_le_bytes(), &0u64.to_le_bytes()].concat(),
+        );
+        gguf.extend([&(1000 + at).to_le_bytes()[..], &0u64.to_le_bytes()].concat());
+    }
+    gguf.resize(gguf.len().next_multiple_of(32), 0);
+    let unknown = folder("verify-untrusted").join("unknown.gguf");
+    std::fs::write(&unknown, gguf).unwrap();
+    let ran = run(&[&"verify", &"--untrusted", &"--json", &unknown]);
+    let json: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.status, json[0]["notes"].as_array().map(Vec::len)), (2, Some(30_000)));
+}
+
+/// The limits hold for indexes, too, which are read to find out what belongs together.
+#[test]
+fn limits_hold_when_several_files_are_given() {
+    let folder = folder("verify-several");
+    let index = folder.join("model.safetensors.index.json");
+    let text = format!(r#"{{"weight_map":{{"a":"model.safetensors"}}}}{}"#, " ".repeat(101 << 20));
+    std::fs::write(&index, text).unwrap();
+    let good = data().join("v1.2/py-1.2.3-zstd.zt");
+    let ran = run(&[&"verify", &"--untrusted", &index, &good]);
+    assert!(ran.status == 1 && ran.out.contains(": ok, ") && ran.err.contains("above the limit"), "{ran:?}");
+}
+
+/// What is known to be damaged is not hidden by what could not be reached.
+#[cfg(unix)]
+#[test]
+fn a_damaged_file_beside_a_url_is_status_1() {
+    let damaged = data().join("invalid/zstd-corrupt-block.zt");
+    let words: [&dyn AsRef<std::ffi::OsStr>; 3] = [&"verify", &damaged, &"https://host/a.zt"];
+    let ran = Ran::of(zt().args(words).env_remove("LD_LIBRARY_PATH").output().unwrap());
+    assert_eq!(ran.status, 1, "{ran:?}");
 }
 
 #[test]
