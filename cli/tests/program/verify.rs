@@ -198,7 +198,7 @@ fn files_from_strangers_have_limits() {
 
 /// The limits hold for indexes, too, which are read to find out what belongs together.
 #[test]
-fn limits_hold_when_several_files_are_given() {
+fn limits_apply_when_several_files_are_given() {
     let folder = folder("verify-several");
     let index = folder.join("model.safetensors.index.json");
     let text = format!(r#"{{"weight_map":{{"a":"model.safetensors"}}}}{}"#, " ".repeat(101 << 20));
@@ -211,7 +211,7 @@ fn limits_hold_when_several_files_are_given() {
 /// What is known to be damaged is not hidden by what could not be reached.
 #[cfg(unix)]
 #[test]
-fn a_damaged_file_beside_a_url_is_status_1() {
+fn a_damaged_file_and_a_url_are_status_1() {
     let damaged = data().join("invalid/zstd-corrupt-block.zt");
     let words: [&dyn AsRef<std::ffi::OsStr>; 3] = [&"verify", &damaged, &"https://host/a.zt"];
     let ran = Ran::of(zt().args(words).env_remove("LD_LIBRARY_PATH").output().unwrap());
