@@ -9,7 +9,7 @@ fn unwinds() -> i32 {
     match panic::catch_unwind(|| text.parse::<u32>().expect("a path is not a number")) {
         Ok(_) => 0,
         Err(payload) => match payload.downcast::<String>() {
-            Ok(message) if message.contains("no number") => 42,
+            Ok(message) if message.contains("not a number") => 42,
             _ => 1,
         },
     }
