@@ -534,8 +534,8 @@ ZT_NODISCARD zt_status zt_component_ptr(const zt_component *component, const voi
 /// decoded to f32 by ggml's scalar formula, quantized weights as docs/quantised.md and docs/formats.md
 /// define; for both dtype must be a float type. Returns ZT_ERROR_LIMIT if a finite number is too large for a
 /// float type, or a number is infinite, NaN or out of range for an integer type; the message gives the count.
-/// To accept such loss, use zt_read_batch with zt_read_request.lossy. Other statuses: those of
-/// zt_object_size_as and zt_component_read.
+/// To accept such loss, use zt_read_batch with zt_read_request.lossy. Otherwise returns what
+/// zt_object_size_as and zt_component_read return.
 ZT_NODISCARD zt_status zt_object_read_as(const zt_object *object, zt_dtype dtype, void *dst, size_t dst_size,
     size_t *written);
 
@@ -824,8 +824,8 @@ const char *zt_container_name(zt_container container);
 /// belongs, and it may end within an element. Such a request needs temporary memory for its whole size if it
 /// is compressed, verified, a slice, rows, sparse or quantized; if that exceeds in_flight, it is
 /// ZT_ERROR_LIMIT.
-/// Wrong requests fail here, as in zt_read_batch; errors of reading come as events. Starts threads, which
-/// live until zt_load_finish. If no thread can be started, zt_load_next reads.
+/// For wrong requests returns what zt_read_batch returns; errors of reading come as events. Starts threads,
+/// which live until zt_load_finish. If no thread can be started, zt_load_next reads.
 ZT_NODISCARD zt_status zt_load_start(const zt_read_request *requests, size_t count, const zt_load_options *options,
     zt_load **load);
 

@@ -129,8 +129,8 @@ fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_componen
 /// decoded to f32 by ggml's scalar formula, quantized weights as docs/quantised.md and docs/formats.md
 /// define; for both dtype must be a float type. Returns ZT_ERROR_LIMIT if a finite number is too large for a
 /// float type, or a number is infinite, NaN or out of range for an integer type; the message gives the count.
-/// To accept such loss, use zt_read_batch with zt_read_request.lossy. Other statuses: those of
-/// zt_object_size_as and zt_component_read.
+/// To accept such loss, use zt_read_batch with zt_read_request.lossy. Otherwise returns what
+/// zt_object_size_as and zt_component_read return.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_read_as(
     object: Option<&zt_object>,

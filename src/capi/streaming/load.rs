@@ -97,8 +97,8 @@ impl Drop for Files {
 /// belongs, and it may end within an element. Such a request needs temporary memory for its whole size if it
 /// is compressed, verified, a slice, rows, sparse or quantized; if that exceeds in_flight, it is
 /// ZT_ERROR_LIMIT.
-/// Wrong requests fail here, as in zt_read_batch; errors of reading come as events. Starts threads, which
-/// live until zt_load_finish. If no thread can be started, zt_load_next reads.
+/// For wrong requests returns what zt_read_batch returns; errors of reading come as events. Starts threads,
+/// which live until zt_load_finish. If no thread can be started, zt_load_next reads.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_start(
     requests: *const zt_read_request,
