@@ -61,8 +61,8 @@ fn has_avx2() -> bool {
     has!("avx2") && has!("f16c")
 }
 
-/// Makes `table[code] * scale` of codes below 16, of as many whole groups of eight as there are. Returns how many
-/// codes that were: 0 where the processor has no instructions for it.
+/// Makes `table[code] * scale` of codes below 16, of as many whole groups of eight as there are. Returns
+/// how many codes that were: 0 where the processor has no instructions for it.
 pub fn look_up(codes: &[u8], table: &[f32; 16], scale: f32, out: &mut [f32]) -> usize {
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {

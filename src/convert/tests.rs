@@ -328,7 +328,7 @@ fn fast_equals_exact(bits: u32) {
     assert_eq!(float::f32_to_bf16(x), float::f64_to_bf16(float::f32_to_f64(x)), "bf16 {bits:#010x}");
 }
 
-/// Rows of f32 of any length are narrowed like single elements.
+/// Rows of f32 of any length are narrowed like single elements, with and without the caches.
 #[test]
 fn rows_of_f32_are_narrowed_as_each_alone() {
     let mut all: Vec<u32> = (0..=u32::MAX).step_by(65_521).collect();
@@ -340,7 +340,18 @@ fn rows_of_f32_are_narrowed_as_each_alone() {
         let bytes: Vec<u8> = bits.iter().flat_map(|bits| bits.to_ne_bytes()).collect();
         for (dtype, each) in [(F16, float::f32_to_f16 as fn(f32) -> u16), (Bf16, float::f32_to_bf16)] {
             let mut found = vec![0; count * 2];
-            convert(&bytes, (F32, None), dtype, &mut found).unwrap();
+            let lost = super::convert(&bytes, (F32, None), dtype, &mut found, 0).unwrap();
+            for at in [0, 1, 2, 16] {
+                // around the caches, where the result is aligned for it
+                let mut past = vec![0xA5; count * 2 + 48];
+                let at = past.as_ptr().addr().wrapping_neg() % 16 + at;
+                let place = &mut past[at..at + count * 2];
+                let total = MIN_NONTEMPORAL;
+                assert_eq!(super::convert(&bytes, (F32, None), dtype, place, total).unwrap(), lost);
+                assert!(*place == found[..], "{dtype:?} {count} {at}");
+                let around = past[..at].iter().chain(&past[at + count * 2..]);
+                assert!(around.copied().all(|byte| byte == 0xA5));
+            }
             for (bits, found) in bits.iter().zip(found.chunks_exact(2)) {
                 let found = u16::from_ne_bytes(found.try_into().unwrap());
                 assert_eq!(found, each(f32::from_bits(*bits)), "{dtype:?} {bits:#010x} of {count}");

@@ -130,8 +130,8 @@ pub fn fp4(code: u8) -> f32 {
     f32::from_bits(value.to_bits() | sign)
 }
 
-/// An f8_e4m3fn, without a table. No f32 below the normal ones takes part, as a program may have its processor
-/// round these to 0.
+/// An f8_e4m3fn, without a table. No f32 below the normal ones takes part, as a program may have its
+/// processor round these to 0.
 #[inline(always)]
 pub fn e4m3(code: u8) -> f32 {
     /// The smallest normal one, 2^-6.

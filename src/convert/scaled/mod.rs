@@ -1,8 +1,8 @@
 //! Codes with scales as f32: the numbers of a weight that a tool quantized.
 //!
 //! With the code q, the scale s and the zero z of an element, it is `(q - z) * s`, `q * s + z`,
-//! `table[q] * s`, or `(q * s) / 127`. Every operation is rounded to f32, in this order. The difference of a code
-//! and a zero that is an integer is exact.
+//! `table[q] * s`, or `(q * s) / 127`. Every operation is rounded to f32, in this order. The difference
+//! of a code and a zero that is an integer is exact.
 
 mod loops;
 mod packed;
@@ -21,8 +21,8 @@ use crate::model::dtype::{Dtype, Logical};
 use crate::simd::{as_bytes_mut, with_avx2, Loops};
 use std::ops::Range;
 
-/// How the numbers of a matrix are made. Its elements are in rows, as those of the weight are, but it may have
-/// other rows than the weight.
+/// How the numbers of a matrix are made. Its elements are in rows, as those of the weight are, but it may
+/// have other rows than the weight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub codes: Packed,
@@ -256,7 +256,8 @@ impl<'a> Decoder<'a> {
             for codes in codes.chunks(PIECE) {
                 match to {
                     Some(to) if self.make_elements(tile, row, column, codes, to)? => {
-                        body(Made::Elements(&self.elements))?;
+                        let size = codes.len().saturating_mul(2);
+                        body(Made::Elements(self.elements.get(..size).unwrap_or_default()))?;
                     }
                     _ => {
                         self.make_numbers(tile, row, column, codes)?;
@@ -310,7 +311,8 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Makes the elements of some codes of a row, which have few values. Not if a number would become infinite.
+    /// Makes the elements of some codes of a row by looking them up. Returns false, and makes none, if a
+    /// number would become infinite: its loss has to be counted.
     fn make_elements(&mut self, tile: &Tile, row: u64, first: u64, codes: &[u8], to: Dtype) -> Result<bool> {
         let Decoder { layout, scaling, scales, zeros, numbers, of_few, elements, .. } = self;
         let in_common = layout.scales.columns.max(1);
@@ -325,9 +327,9 @@ impl<'a> Decoder<'a> {
         if convert_floats(numbers, to, of_few, 0) != 0 {
             return Ok(false);
         }
-        elements.clear();
-        resize(elements, codes.len().saturating_mul(2))?;
-        with_avx2::<LookUp, _, _>((codes, first, in_common, of_few.as_slice()), elements.as_mut_slice());
+        resize(elements, PIECE.saturating_mul(2))?; // once: it stays as large
+        let elements = elements.get_mut(..codes.len().saturating_mul(2)).unwrap_or_default();
+        with_avx2::<LookUp, _, _>((codes, first, in_common, of_few.as_slice()), elements);
         Ok(true)
     }
 

@@ -1,5 +1,5 @@
-//! Matrices that are packed here code by code, as the formats say, and read back in every form, order and width;
-//! numbers beside a loop that computes them one by one.
+//! Matrices that are packed here code by code, as the formats say, and read back in every form, order and
+//! width; numbers beside a loop that computes them one by one.
 
 use super::loops::{e4m3, fp4};
 use super::*;
@@ -152,12 +152,15 @@ fn number(formula: Formula, table: &[f32; 256], code: u8, scale: f32, zero: f32)
     }
 }
 
-/// A range as elements of 16 bits, whichever way they are made.
-fn halves(decoder: &mut Decoder<'_>, range: Range<u64>, to: Dtype, bytes: &[u8]) -> Vec<u8> {
-    let mut found = Vec::new();
+/// A range as elements of 16 bits, and whether they were looked up.
+fn halves(decoder: &mut Decoder<'_>, range: Range<u64>, to: Dtype, bytes: &[u8]) -> (Vec<u8>, bool) {
+    let (mut found, mut are_looked_up) = (Vec::new(), false);
     let body = &mut |made: Made<'_>| {
         match made {
-            Made::Elements(elements) => found.extend_from_slice(elements),
+            Made::Elements(elements) => {
+                are_looked_up = true;
+                found.extend_from_slice(elements);
+            }
             Made::Floats(numbers) => {
                 let start = found.len();
                 found.resize(start + 2 * numbers.len(), 0);
@@ -167,7 +170,7 @@ fn halves(decoder: &mut Decoder<'_>, range: Range<u64>, to: Dtype, bytes: &[u8])
         Ok(())
     };
     decoder.decode(range, Some(to), &mut Whole(bytes), body).unwrap();
-    found
+    (found, are_looked_up)
 }
 
 #[test]
@@ -229,7 +232,8 @@ fn numbers_are_what_the_formulas_give_in_every_range() {
                     };
                     decoder.decode(first..end, None, &mut Whole(&bytes), body).unwrap();
                     for to in [Dtype::F16, Dtype::Bf16] {
-                        let halves = halves(&mut decoder, first..end, to, &bytes);
+                        let (halves, are_looked_up) = halves(&mut decoder, first..end, to, &bytes);
+                        assert_eq!(are_looked_up, is_words && width >= 32, "{layout:?}");
                         let mut wanted = vec![0u8; 2 * found.len()];
                         convert_floats(&found, to, &mut wanted, 0);
                         assert!(halves == wanted, "{layout:?} as {}", to.name());
@@ -283,7 +287,7 @@ fn columns_have_the_groups_that_are_stated_and_zeros_are_unpacked() {
     };
     let mut found = Vec::new();
     let body = &mut |made: Made<'_>| {
-        let Made::Floats(numbers) = made else { panic!("each column has a group of its own") };
+        let Made::Floats(numbers) = made else { panic!("each column states its group") };
         found.extend_from_slice(numbers);
         Ok(())
     };
