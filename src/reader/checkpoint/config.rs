@@ -16,8 +16,8 @@ const PARSED: u64 = 16;
 /// The most forms of weights in one configuration of compressed-tensors.
 const MAX_FORMS: usize = 64;
 
-/// What is known of a quantization. All is taken out of the files once: a search in them takes as long as they
-/// are large.
+/// What is known of a quantization. All is taken out of the files once: a search in them takes as long as
+/// they are large.
 #[derive(Default)]
 pub struct Config {
     /// The tool; empty where nothing says it.
@@ -29,7 +29,7 @@ pub struct Config {
     pub version: Option<String>,
     /// The codes are in the order of a GPU's kernel.
     pub is_marlin: bool,
-    /// Each column of GPTQ says its group.
+    /// Each column of GPTQ states its group.
     pub has_order: bool,
     /// The size of groups of GPTQ differs between modules.
     pub has_group_sizes: bool,
@@ -272,7 +272,8 @@ fn read_file(store: &dyn Store, path: &Path, budget: &Budget) -> Result<Option<O
     parse(&bytes).map(Some)
 }
 
-/// Makes 0 of the numbers NaN and Infinity, which Python writes and JSON does not have. None is a setting here.
+/// Replaces NaN and Infinity, which Python writes and JSON does not have, with 0. No setting has such a
+/// value.
 fn replace_python_numbers(json: &mut [u8]) {
     let mut is_text = false;
     let mut at = 0;

@@ -1,4 +1,5 @@
-//! The tensors of a checkpoint that belong to one weight, and what is found out of them when the file is opened.
+//! The tensors of a checkpoint that belong to one weight, and what is found out of them when the file is
+//! opened.
 
 use crate::error::{broken, fail, try_format, Error, Quoted, Result, Rule};
 use crate::memory::{in_memory, zeroed};

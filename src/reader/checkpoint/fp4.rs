@@ -95,8 +95,8 @@ fn plan(object: &Object<'_>) -> Result<Plan> {
     Ok(Plan { table: Table::Fp4, ..Plan::new(codes, Formula::Table, steps) })
 }
 
-/// Whether scales are powers of two.
-pub fn is_power(dtype: Option<Dtype>, logical: Option<Logical>) -> bool {
+/// Whether scales are powers of two: f8_e8m0, or their bytes.
+pub fn is_e8m0_or_u8(dtype: Option<Dtype>, logical: Option<Logical>) -> bool {
     (dtype, logical) == (Some(Dtype::U8), None) || logical == Some(Logical::F8E8m0)
 }
 
@@ -106,7 +106,7 @@ pub fn is_e4m3(_: Option<Dtype>, logical: Option<Logical>) -> bool {
 
 /// The scales are powers of two.
 pub fn plan_mx(object: &Object<'_>) -> Result<Plan> {
-    object.expect_type("scales", is_power, "u8 or f8_e8m0")?;
+    object.expect_type("scales", is_e8m0_or_u8, "u8 or f8_e8m0")?;
     Ok(Plan { scale_type: Some(Logical::F8E8m0), ..plan(object)? })
 }
 

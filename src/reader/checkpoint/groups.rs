@@ -245,8 +245,8 @@ impl<'f> Finder<'f> {
         Ok(())
     }
 
-    /// Looks for the weight of scales that have no codes. Their name may be of a tensor by itself, but not where
-    /// the configuration says that there are such weights.
+    /// Looks for the weight of scales that have no codes. Their name may be of a tensor by itself, but
+    /// not where the configuration says that there are such weights.
     fn look_by_scales(&mut self, at: usize) -> Result<()> {
         let Some(object) = self.tensor(at) else { return Ok(()) };
         let Some(data) = object.components().next() else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! HQQ: integers whose zeros are floats: `(q - z) * s`. The weight is cut into groups, and several groups stand
-//! in the same bytes.
+//! HQQ: integers whose zeros are floats: `(q - z) * s`. The weight is cut into groups, and several groups
+//! stand in the same bytes.
 
 use super::config::Config;
 use super::found::{Description, Found};

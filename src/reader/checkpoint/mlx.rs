@@ -25,7 +25,7 @@ pub fn describe(found: &Found<'_>, config: &Config, to: &mut Description) -> Res
     if config.has_other_modules {
         return Err(fail!(
             Unsupported,
-            "config.json has forms for single modules under \"quantization\", but not one of these is in the file"
+            "config.json has \"quantization\" of single modules, and none of them is in the file"
         ));
     }
     let is_possible = match usual {

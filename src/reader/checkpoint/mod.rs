@@ -1,10 +1,10 @@
 //! The weights of a quantized checkpoint, which are several tensors each, as one object each. A tensor that
 //! belongs to no such weight is an object by itself, as without this.
 //!
-//! When a file is opened, `groups.rs` finds out which tensors belong together, by their names and types and by
-//! what `config.json` says, and `join.rs` makes one object of them. What its attributes say is all that reading
-//! its numbers needs (`numbers.rs`), so that a copy in a .zt file can be read as well. `schemes.rs` has a row
-//! for each way in which tools store a weight.
+//! When a file is opened, `groups.rs` finds out which tensors belong together, by their names and types
+//! and by what `config.json` says, and `join.rs` makes one object of them. What its attributes say is all
+//! that reading its numbers needs (`numbers.rs`), so that a copy in a .zt file can be read as well.
+//! `schemes.rs` has a row for each way in which tools store a weight.
 
 mod bitsandbytes;
 mod columns;
@@ -59,20 +59,25 @@ impl File {
             }
             None => Config::default(),
         };
-        let mut has_modules = None;
-        for module in config.mlx_modules() {
-            let weight = try_format(format_args!("{module}.weight"))?;
-            has_modules = Some(self.find_position(weight).is_some());
-            if has_modules == Some(true) {
-                break;
-            }
-        }
-        config.has_other_modules = has_modules == Some(false);
+        config.has_other_modules = !self.has_one_of(config.mlx_modules())?;
         let groups = groups::find(self, &config)?;
         match groups.all.is_empty() {
             true => Ok(()),
             false => self.join_groups(groups),
         }
+    }
+
+    /// Whether it has the weight of one of these modules. True without modules.
+    fn has_one_of<'m>(&self, modules: impl Iterator<Item = &'m str>) -> Result<bool> {
+        let mut modules = modules.peekable();
+        let mut has_one = modules.peek().is_none();
+        for module in modules {
+            has_one = self.find_position(try_format(format_args!("{module}.weight"))?).is_some();
+            if has_one {
+                break;
+            }
+        }
+        Ok(has_one)
     }
 }
 

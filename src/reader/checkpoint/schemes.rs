@@ -4,7 +4,7 @@ use super::config::Config;
 use super::found::{Description, Found, Part, NO_TENSOR};
 use super::plan::{is_float, Plan};
 use super::{bitsandbytes, columns, fp4, fp8, hqq, integers, mlx};
-use crate::error::{fail, Result};
+use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::reader::object::Object;
 
@@ -41,7 +41,7 @@ const fn sure(suffix: &'static str, role: &'static str) -> Part {
 }
 
 /// Rows that come first are tried first.
-pub static SCHEMES: [Scheme; 23] = [
+pub static SCHEMES: &[Scheme] = &[
     Scheme {
         name: "fp8_blocks",
         weight: ".weight",
@@ -59,7 +59,7 @@ pub static SCHEMES: [Scheme; 23] = [
         weight: ".weight",
         parts: &[part(".weight", "packed_weight"), part(".scale", "scales")],
         codes: is_float8,
-        scales: is_power_of_two,
+        scales: is_e8m0,
         is_it: has_scales,
         may_be: |_| true,
         is_said: |config| config.method == "fp8",
@@ -73,7 +73,7 @@ pub static SCHEMES: [Scheme; 23] = [
         codes: |dtype, logical| {
             logical == Some(Logical::F4E2m1) || (dtype, logical) == (Some(Dtype::I8), None)
         },
-        scales: is_power_of_two,
+        scales: is_e8m0,
         is_it: |found| has_scales_of(found, Logical::F8E8m0),
         may_be: |_| true,
         is_said: |config| config.method == "fp8",
@@ -165,7 +165,7 @@ pub static SCHEMES: [Scheme; 23] = [
         weight: ".weight",
         parts: &[sure(".weight_packed", "packed_weight"), part(".weight_scale", "scales")],
         codes: is_byte,
-        scales: fp4::is_power,
+        scales: fp4::is_e8m0_or_u8,
         is_it: |_| true,
         may_be: |_| true,
         is_said: |config| config.method == "compressed-tensors",
@@ -193,7 +193,7 @@ pub static SCHEMES: [Scheme; 23] = [
         weight: "",
         parts: &[sure("_blocks", "packed_weight"), part("_scales", "scales")],
         codes: is_byte,
-        scales: fp4::is_power,
+        scales: fp4::is_e8m0_or_u8,
         is_it: |found| {
             let has_groups = found.tensor("packed_weight").is_none_or(|codes| codes.shape().len() == 4);
             has_groups && found.tensor("scales").is_some_and(|scales| is_byte_type(scales.element_type()))
@@ -406,16 +406,21 @@ pub static SCHEMES: [Scheme; 23] = [
     },
 ];
 
-/// Codes in the order of a GPU's kernel, or one that is stated nowhere.
+/// Codes whose order belongs to the kernels of a GPU, or is not documented.
 fn describe_refused(_: &Found<'_>, _: &Config, _: &mut Description) -> Result<()> {
-    Err(fail!(Unsupported, "its tool stores codes in an order of its kernels, which cannot be read"))
+    Err(refused())
 }
 
 fn plan_refused(_: &Object<'_>) -> Result<Plan> {
-    Err(fail!(Unsupported, "its tool stores codes in an order of its kernels, which cannot be read"))
+    Err(refused())
 }
 
-fn is_power_of_two(_: Option<Dtype>, logical: Option<Logical>) -> bool {
+#[cold]
+fn refused() -> Error {
+    fail!(Unsupported, "its tool stores codes in an order of its kernels, which cannot be read")
+}
+
+fn is_e8m0(_: Option<Dtype>, logical: Option<Logical>) -> bool {
     logical == Some(Logical::F8E8m0)
 }
 
