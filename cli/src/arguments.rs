@@ -54,7 +54,8 @@ pub struct Arguments {
     #[arg(long, global = true, help_heading = EVERYWHERE, display_order = 903)]
     pub include_unlisted: bool,
     /// Most bytes to copy from standard input, if it is a pipe, to a temporary file
-    #[arg(long, value_name = "N", value_parser = size, default_value = "64G", global = true, help_heading = EVERYWHERE, display_order = 904)]
+    #[arg(long, value_name = "N", value_parser = size, default_value = "64G", global = true)]
+    #[arg(help_heading = EVERYWHERE, display_order = 904)]
     pub stdin_limit: u64,
     /// For URLs: trust the certificate authorities in this PEM file, too
     #[arg(long, value_name = "FILE", global = true, help_heading = EVERYWHERE, display_order = 905)]

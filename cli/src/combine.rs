@@ -152,7 +152,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     check_whole(output)?;
     check_free(output, arguments.force)?;
     let old = identity(output); // before the inputs are read, because it may be one of them
-    let inputs = models::once(inputs);
+    let inputs = models::once(inputs, &OpenOptions::default());
     let files = inputs.iter().map(|path| models::open(path)).collect::<Outcome<Vec<_>>>()?;
     let mut objects = Vec::new();
     let mut names: HashMap<&[u8], &Path> = HashMap::new();

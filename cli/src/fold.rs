@@ -18,8 +18,8 @@ pub struct Fold {
 /// A type and a shape.
 pub type Kind = (String, Vec<u64>);
 
-/// How many numbers of a name can be folded, from its start. A name has one for its layer, and perhaps one for
-/// an expert.
+/// How many numbers of a name can be folded, from its start. A name has one for its layer, and perhaps one
+/// for an expert.
 const MAX_NUMBERS: usize = 4;
 /// How many ranges of numbers a name shows.
 const MAX_RANGES: usize = 4;
@@ -33,6 +33,17 @@ struct Numbered<'f> {
     kinds: BTreeSet<usize>,
     objects: u64,
     stored: u64,
+}
+
+impl Numbered<'_> {
+    fn name(&self) -> String {
+        let mut name = String::new();
+        for (at, text) in self.texts.iter().enumerate() {
+            name.push_str(text);
+            name.extend(self.numbers.get(at).map(|numbers| shown(numbers)));
+        }
+        name
+    }
 }
 
 /// The texts of a name around its numbers, and the numbers. A number with a leading zero is text.
@@ -119,12 +130,7 @@ pub fn fold(objects: &[Object<'_>], by_kind: bool) -> Vec<Fold> {
     }
     let finish = |(_, fold): (usize, Numbered<'_>)| {
         let kinds = fold.kinds.iter().filter_map(|kind| kinds.get(*kind).cloned()).collect();
-        let mut name = String::new();
-        for (at, text) in fold.texts.iter().enumerate() {
-            name.push_str(text);
-            name.extend(fold.numbers.get(at).map(|numbers| shown(numbers)));
-        }
-        Fold { name, kinds, objects: fold.objects, stored: fold.stored }
+        Fold { name: fold.name(), kinds, objects: fold.objects, stored: fold.stored }
     };
     folds.into_iter().map(finish).collect()
 }
@@ -171,12 +177,7 @@ mod tests {
             (0, Numbered { texts, numbers, kinds: BTreeSet::new(), objects: 1, stored: 1 })
         };
         let folds = (0..MAX_NUMBERS).fold(names.iter().copied().map(number).collect(), fold_number);
-        let name = |(_, fold): (usize, Numbered<'_>)| {
-            let numbers = fold.numbers.iter().map(|numbers| shown(numbers)).chain([String::new()]);
-            let parts = fold.texts.iter().zip(numbers).map(|(text, number)| format!("{text}{number}"));
-            (parts.collect::<String>(), fold.objects)
-        };
-        folds.into_iter().map(name).collect()
+        folds.into_iter().map(|(_, fold)| (fold.name(), fold.objects)).collect()
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub fn run(arguments: &Id) -> Outcome<()> {
     let mut out = Output::new();
     let mut all = Vec::new();
     let (mut is_broken, mut is_missing, mut notes) = (false, false, Vec::new());
-    for path in models::once(&arguments.files) {
+    for path in models::once(&arguments.files, &OpenOptions::default()) {
         let found = match find(path, &arguments.digest) {
             Ok(found) => found,
             Err(error) => {

@@ -53,12 +53,13 @@ fn as_json(arguments: &Info, file: &File) -> Outcome<String> {
         let types = by_type(file).into_iter().map(|(name, (components, elements, stored))| {
             json!({ "type": name, "components": components, "elements": elements, "stored": stored })
         });
+        let parts = file.parts().map(|part| json!({ "name": part.label(), "size": part.size() }));
         let facts = json!({
             "container": file.container().name(),
             "version": file.version(),
             "size": file.size(),
             "manifest_hash": format!("{:016x}", identity.manifest_hash),
-            "parts": file.parts().map(|part| json!({ "name": part.label(), "size": part.size() })).collect::<Vec<_>>(),
+            "parts": parts.collect::<Json>(),
             "object_count": file.object_count(),
             "types": types.collect::<Vec<_>>(),
             "quantized": quantized(path, file)?,

@@ -19,7 +19,8 @@ pub fn outlive_the_limit_on_files() {
 pub struct Interrupt(Arc<AtomicUsize>);
 
 impl Interrupt {
-    /// Installs the signal handlers for a command that writes files. The message says that they are unchanged.
+    /// Installs the signal handlers for a command that writes files. The message says that they are
+    /// unchanged.
     pub fn listen_and_protect() -> Interrupt {
         failure::keep_files();
         Interrupt::listen()

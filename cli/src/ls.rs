@@ -12,7 +12,7 @@ use crate::{attributes, elements, json, models, text};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use ztensor::model::manifest::{Encoding, Format};
-use ztensor::reader::{Component, File, Object};
+use ztensor::reader::{Component, File, Object, OpenOptions};
 
 pub fn run(arguments: &Ls) -> Outcome<()> {
     let forced = arguments.meaning.glob || arguments.meaning.exact;
@@ -20,7 +20,7 @@ pub fn run(arguments: &Ls) -> Outcome<()> {
         arguments.more.iter().cloned().partition(|text| !forced && is_path(text));
     let more = more.into_iter().map(PathBuf::from);
     let paths: Vec<_> = std::iter::once(arguments.file.clone()).chain(more).collect();
-    let paths = models::once(&paths);
+    let paths = models::once(&paths, &OpenOptions::default());
     let mut out = Output::new();
     let mut failed = false;
     let mut unmatched: Vec<&str> = names.iter().map(String::as_str).collect();

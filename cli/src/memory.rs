@@ -7,7 +7,7 @@ use crate::{elements, fold, names, text};
 use serde_json::{json, Value as Json};
 use std::collections::BTreeMap;
 use ztensor::model::value::{Kind, Value};
-use ztensor::reader::{File, Object};
+use ztensor::reader::File;
 
 /// Bytes of a number in the cache: f16.
 const CACHED: u64 = 2;
@@ -55,12 +55,6 @@ struct Cache {
     bytes: u64,
 }
 
-/// Decoded bytes; stored ones if the decoded size is unknown.
-fn bytes_of(object: &Object<'_>) -> u64 {
-    let sizes = object.components().map(|component| component.size().unwrap_or(component.stored_size()));
-    sizes.fold(0, u64::saturating_add)
-}
-
 /// The prefix of a layer and its number: the first part of a name that is a number.
 fn layer(name: &str) -> Option<(&str, u32)> {
     let mut start = 0;
@@ -77,11 +71,12 @@ impl Memory {
         let (mut types, mut other, mut tensors) = (BTreeMap::new(), Sum::default(), 0u64);
         let mut by_layer: BTreeMap<(String, u32), Sum> = BTreeMap::new();
         for object in file.objects() {
+            let mut bytes = 0u64;
             for component in object.components() {
-                let bytes = component.size().unwrap_or(component.stored_size());
-                types.entry(elements::full_type_name(&component)).or_insert(Sum::default()).add(bytes);
+                let decoded = component.size().unwrap_or(component.stored_size()); // unless it is unknown
+                types.entry(elements::full_type_name(&component)).or_insert(Sum::default()).add(decoded);
+                bytes = bytes.saturating_add(decoded);
             }
-            let bytes = bytes_of(&object);
             tensors = tensors.saturating_add(bytes);
             match layer(&names::shown(&object)) {
                 Some((prefix, number)) => by_layer.entry((prefix.to_owned(), number)).or_default().add(bytes),

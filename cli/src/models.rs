@@ -36,13 +36,9 @@ pub fn with_choice(options: &OpenOptions) -> OpenOptions {
     }
 }
 
-/// The paths without those that lead to the same model as an earlier path.
-pub fn once<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
-    once_with(paths, &OpenOptions::default())
-}
-
-/// Like [`once`]. Indexes of models are read with these options.
-pub fn once_with<'p, P: AsRef<Path>>(paths: &'p [P], options: &OpenOptions) -> Vec<&'p Path> {
+/// The paths without those that lead to the same model as an earlier path. Indexes of models are read with
+/// these options.
+pub fn once<'p, P: AsRef<Path>>(paths: &'p [P], options: &OpenOptions) -> Vec<&'p Path> {
     let options = with_choice(options);
     let (mut seen, mut alone) = (HashSet::new(), HashSet::new());
     let is_new = |path: &&Path| {

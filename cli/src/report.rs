@@ -19,7 +19,7 @@ use data::{FileData, StatsOf};
 use page::Page;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use ztensor::reader::{Component, File, FilePart};
+use ztensor::reader::{Component, File, FilePart, OpenOptions};
 
 /// The number of ranges in a histogram.
 const BINS: u16 = 40;
@@ -34,7 +34,7 @@ pub fn run(arguments: &Report) -> Outcome<()> {
     }
     let paths = match arguments.diff {
         true => arguments.files.iter().map(PathBuf::as_path).collect(), // a model equals itself
-        false => models::once(&arguments.files),
+        false => models::once(&arguments.files, &OpenOptions::default()),
     };
     let opened = paths.iter().map(|path| models::open(path));
     let files: Vec<File> = opened.collect::<Outcome<_>>()?;

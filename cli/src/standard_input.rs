@@ -21,8 +21,8 @@ pub fn limit(bytes: u64) {
     LIMIT.store(bytes, Ordering::Relaxed);
 }
 
-/// Opens a redirected file in place. Data from a pipe is copied to a file without a name, because most formats
-/// have an index at their end.
+/// Opens a redirected file in place. Data from a pipe is copied to a file without a name, because most
+/// formats have an index at their end.
 pub fn open(options: &OpenOptions, interrupt: &Interrupt) -> Result<File> {
     let at = |e: std::io::Error| Error::new(Cause::Io, format_args!("standard input: {e}"));
     let options = OpenOptions { name: Some(String::from("standard input")), ..options.clone() };

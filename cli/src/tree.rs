@@ -1,5 +1,5 @@
-//! `zt tree`: sums by name prefix, with the layers of a model folded. Dots and slashes separate the parts of a
-//! name.
+//! `zt tree`: sums by name prefix, with the layers of a model folded. Dots and slashes separate the parts
+//! of a name.
 
 use crate::arguments::{Chosen, Tree as Arguments};
 use crate::failure::Outcome;

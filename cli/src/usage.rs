@@ -53,14 +53,15 @@ fn with_numbers(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     out
 }
 
-/// Options of all commands that take a value.
-const WITH_VALUE: [&str; 2] = ["--root-certificates", "--stdin-limit"];
-
 /// Turns `zt attr FILE` into `zt attr get FILE`.
 fn with_get(mut words: Vec<OsString>) -> Vec<OsString> {
     let is_action = |word: &OsString| ["get", "set", "rm", "help"].iter().any(|action| word == action);
     let is_word = |word: &OsString| word == "-" || !word.to_string_lossy().starts_with('-');
-    let is_value = |at: usize| WITH_VALUE.iter().any(|option| words[at - 1] == *option);
+    let root = Arguments::command();
+    let with_value = root.get_arguments().filter(|option| option.get_action().takes_values());
+    let with_value: Vec<_> =
+        with_value.filter_map(|o| o.get_long()).map(|long| format!("--{long}")).collect();
+    let is_value = |at: usize| with_value.iter().any(|option| words[at - 1] == **option);
     let mut names = (1..words.len()).filter(|at| is_word(&words[*at]) && !is_value(*at));
     match (names.next(), names.next()) {
         (Some(attr), Some(next)) if words[attr] == "attr" && !is_action(&words[next]) => {

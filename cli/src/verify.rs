@@ -44,7 +44,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
     let mut output = PipedOutput { out: Output::new(), is_closed: false };
     let (mut good, mut bad, mut unchecked, mut bytes) = (0u64, 0u64, 0u64, 0u64);
     let (mut all, notes) = (Vec::new(), Notes::default());
-    for path in models::once_with(&arguments.files, &arguments.open_options()) {
+    for path in models::once(&arguments.files, &arguments.open_options()) {
         let found = verify(path, arguments);
         bytes = bytes.saturating_add(found.report.bytes);
         match found.state() {

@@ -16,7 +16,8 @@ pub struct Tree {
     #[command(flatten)]
     pub meaning: Meaning,
     /// Use only the first N parts of names; dots and slashes separate parts
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=100))]
     pub depth: u8,
     /// Show each layer by itself. Without it, objects whose names differ only in a number share a line
     #[arg(long)]

@@ -152,8 +152,8 @@ impl Job<'_> {
         if !self.arguments.lossy {
             let name = choice.shown();
             let why = format!(
-                "{name}: its f8 codes have scales in \"{scale}\", and no scheme says how; --lossy converts the \
-                 codes alone"
+                "{name}: its f8 codes have scales in \"{scale}\", and no scheme says how; \
+                 --lossy converts the codes alone"
             );
             return Err(Failure::at(&self.arguments.input, why));
         }
