@@ -1,5 +1,5 @@
-//! Compares our decoder with the one of the last release that read these versions: if both accept a file, they
-//! read the same.
+//! Compares our decoder with the one of the last release that read these versions: if both accept a file,
+//! they read the same.
 //!
 //! Deliberate differences are left out, each with its reason. The release may fail or panic on any input. It
 //! is called through `guarded`, and only on files that we opened, so their sizes are small.

@@ -72,7 +72,7 @@ impl Writer {
             let name = file.container().name();
             return Err(fail!(
                 Unsupported,
-                "a file of {name} cannot be appended to or edited; convert it to .zt, and that back if need be"
+                "a file of {name} cannot be appended to or edited; convert it to .zt first"
             ));
         };
         // At the end, the writer decides whether the file gets this version.

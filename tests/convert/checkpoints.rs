@@ -252,8 +252,8 @@ fn made_of(tensors: &[(&str, &str, &[u64], usize)]) -> Vec<u8> {
 
 type Made<'t> = (&'t str, &'t str, &'t [u64], usize);
 
-/// What the tensors and the configuration leave open, or contradict, is refused: each weight is `x.weight`. An
-/// empty message is for those that can be read.
+/// The weight `x.weight` is refused if the tensors and the configuration contradict each other, or leave
+/// something open. An empty message is for one that can be read.
 #[test]
 fn nothing_is_guessed() {
     let gptq: &[Made<'_>] = &[
@@ -264,11 +264,12 @@ fn nothing_is_guessed() {
     let of_gptq = |more: &str| {
         format!(r#"{{"quantization_config":{{"quant_method":"gptq","bits":4,"group_size":8{more}}}}}"#)
     };
-    let packed = |scales: u64| -> [Made<'static>; 3] {
-        let shape: &[u64] = if scales == 1 { &[2, 1] } else { &[2, 2] };
-        let scale = ("x.weight_scale", "F32", shape, 8 * scales as usize);
-        [("x.weight_packed", "I32", &[2, 2], 16), scale, ("x.weight_shape", "I64", &[2], 16)]
-    };
+    let packed: &[Made<'_>] = &[
+        ("x.weight_packed", "I32", &[2, 2], 16),
+        ("x.weight_scale", "F32", &[2, 2], 16),
+        ("x.weight_shape", "I64", &[2], 16),
+    ];
+    let packed_by_row: &[Made<'_>] = &[packed[0], ("x.weight_scale", "F32", &[2, 1], 8), packed[2]];
     let of_packed = |weights: &str| {
         let groups = format!(r#""config_groups":{{"a":{{"weights":{{"num_bits":4,{weights}}}}},"b":{{}}}}"#);
         format!(r#"{{"quantization_config":{{"quant_method":"compressed-tensors",{groups}}}}}"#)
@@ -287,8 +288,8 @@ fn nothing_is_guessed() {
     ];
     let float_scale: &[Made<'_>] = &[("x.weight", "F8_E4M3", &[2, 2], 4), ("x.scale", "F32", &[1], 4)];
     let exl2: &[Made<'_>] = &[("x.q_weight", "I32", &[2, 2], 16), ("x.q_scale", "I32", &[2], 8)];
-    let python = r#"{"limits":[0.0, -Infinity],"x\"NaN":NaN,"quantization_config":{"quant_method":"gptq","bits":4,
-        "group_size":8}}"#;
+    let python = r#"{"limits":[0.0, -Infinity],"x\"NaN":NaN,
+        "quantization_config":{"quant_method":"gptq","bits":4,"group_size":8}}"#;
     let cases: Vec<(String, &[Made<'_>], &str)> = vec![
         (of_gptq(""), gptq, ""),
         (of_gptq(r#","desc_act":true"#), gptq, "\"x.g_idx\""),
@@ -297,11 +298,11 @@ fn nothing_is_guessed() {
         (of_gptq(r#","checkpoint_format":2"#), gptq, "\"checkpoint_format\""),
         (of_gptq(r#","is_marlin_format":1"#), gptq, "\"is_marlin_format\""),
         (python.to_owned(), gptq, ""),
-        (of_packed(r#""group_size":8"#), Vec::leak(packed(2).to_vec()), ""),
-        (of_packed(r#""group_size":8,"actorder":"group""#), Vec::leak(packed(2).to_vec()), "weight_g_idx"),
-        (of_packed(r#""group_size":8"#), Vec::leak(packed(1).to_vec()), "do not fit the groups"),
-        (of_packed(r#""group_size":8,"symmetric":false"#), Vec::leak(packed(2).to_vec()), "zero_point"),
-        (of_packed(r#""group_size":8,"symmetric":0"#), Vec::leak(packed(2).to_vec()), "\"symmetric\""),
+        (of_packed(r#""group_size":8"#), packed, ""),
+        (of_packed(r#""group_size":8,"actorder":"group""#), packed, "weight_g_idx"),
+        (of_packed(r#""group_size":8"#), packed_by_row, "do not fit the groups"),
+        (of_packed(r#""group_size":8,"symmetric":false"#), packed, "zero_point"),
+        (of_packed(r#""group_size":8,"symmetric":0"#), packed, "\"symmetric\""),
         (of_fp8(r#","weight_block_size":[128,128]"#), blocks, ""),
         (of_fp8(""), blocks, ""),
         (of_fp8(r#","weight_block_size":["8","8"]"#), blocks, "\"weight_block_size\""),

@@ -1,6 +1,6 @@
-//! The enumerations of the interface, except those of options, which are beside the options. Signatures use an
-//! integer of fixed width; a separate enum has the values. Functions here convert to the library's own types.
-//! No Rust enum is ever received from C.
+//! The enumerations of the interface, except those of options, which are beside the options. Signatures
+//! use an integer of fixed width; a separate enum has the values. Functions here convert to the library's
+//! own types. No Rust enum is ever received from C.
 //!
 //! Values that are in a table of the model are not repeated here: `tests/repository/header/tables.rs` adds
 //! them to the header.
