@@ -54,6 +54,10 @@ show open_any foreign/valid/amber-all-types-hand.gguf 3
 show open_any foreign/valid/amber-hf-sharded
 show open_any foreign/valid/amber-gguf-split-hand/llm-00001-of-00003.gguf
 
+title "   A weight that a tool quantised (GPTQ), which it stores as four tensors: one object with its numbers"
+show zt info checkpoints/gptq-4
+show zt head --combine checkpoints/gptq-4 a.weight
+
 cd "$cache"
 title "2. A real model: the weights of all-MiniLM-L6-v2, converted, loaded from C, compared with the source byte for byte"
 source=model.safetensors
@@ -100,7 +104,7 @@ if [ -e "$lib/libztensor_remote.so" ] && rm -f "$cache/port" && serve; then
     show remote s3://models/model-zstd.zt
     show zt ls s3://models/model-zstd.zt '*.layer.0.*.dense.*'
 else
-    printf '\n  Models in buckets and behind URLs: make -C remote build (130 crates), then make demo shows one (docs/remote.md).\n'
+    printf '\n  Models on servers (S3, Hugging Face, https): make -C remote build (130 crates), then make demo shows one (docs/remote.md).\n'
 fi
 
 title "Every tensor came back bit for bit. The programs are examples/*.c, a page each; the manual is include/ztensor.h."
