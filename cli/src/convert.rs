@@ -80,6 +80,7 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     }
     let files = publish(&job, &mut written)?;
     job.note_lost_digests(target);
+    job.note_lost_settings();
     report(&job, &written, files, started)
 }
 

@@ -6,13 +6,12 @@ use crate::memory::Memory;
 use crate::names;
 use crate::notes::Notes;
 use crate::output::{Output, Tone};
-use crate::standard_input::is_standard;
 use crate::{attributes, elements, models, text};
 use serde_json::{json, Value as Json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use ztensor::model::value::Value;
-use ztensor::reader::{Component, File, Object, OpenOptions};
+use ztensor::reader::{Component, File, Object};
 
 pub fn run(arguments: &Info) -> Outcome<()> {
     let path = &arguments.file;
@@ -148,12 +147,7 @@ fn of_file(out: &mut Output, path: &Path, file: &File) -> Outcome<()> {
 /// The weights of a checkpoint that a tool quantized, by their schemes, and the other tensors by their types;
 /// none where there are no such weights.
 fn quantized(path: &Path, file: &File) -> Outcome<Option<String>> {
-    let options = OpenOptions { combine_quantized: true, ..OpenOptions::default() };
-    let is_combined = file.objects().any(|object| object.scheme().is_some());
-    let opened = match is_combined || is_standard(path) {
-        true => None,
-        false => models::open_with(path, &options).ok(), // of the open file more is known than of this
-    };
+    let opened = models::combined(path, file);
     let file = opened.as_ref().unwrap_or(file);
     let (mut weights, mut others) = (BTreeMap::new(), BTreeMap::new());
     for object in file.objects() {

@@ -85,6 +85,15 @@ pub fn open_with(path: &Path, options: &OpenOptions) -> Result<File> {
     open_or_stop(path, options, &Interrupt::default())
 }
 
+/// An open model once more, with the tensors of each quantized weight as one object. None if it was opened so,
+/// or cannot be opened a second time.
+pub fn combined(path: &Path, file: &File) -> Option<File> {
+    let options = OpenOptions { combine_quantized: true, ..OpenOptions::default() };
+    let is_combined = file.objects().any(|object| object.scheme().is_some());
+    let is_readable_again = !is_combined && !is_standard(path);
+    is_readable_again.then(|| open_with(path, &options).ok()).flatten()
+}
+
 /// Opens an input: a path, `-` for standard input, or a URL. All commands that only read open inputs here.
 pub fn open_or_stop(path: &Path, options: &OpenOptions, interrupt: &Interrupt) -> Result<File> {
     let options = &with_choice(options);

@@ -22,6 +22,18 @@ impl Input {
         Ok(Input { file, path: path.to_owned() })
     }
 
+    /// How many weights a tool quantized to several tensors that are separate objects here.
+    pub fn separate_weights(&self) -> usize {
+        let combined = models::combined(&self.path, &self.file);
+        combined.map_or(0, |file| file.objects().filter(|object| object.scheme().is_some()).count())
+    }
+
+    /// Whether `config.json` is beside it.
+    pub fn has_settings(&self) -> bool {
+        let folder = if self.path.is_dir() { Some(self.path.as_path()) } else { self.path.parent() };
+        folder.is_some_and(|folder| folder.join("config.json").is_file())
+    }
+
     /// A failure that names the input.
     pub fn failure(&self, error: Error) -> Failure {
         Failure::at(&self.path, error)

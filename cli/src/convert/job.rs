@@ -9,6 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::new_files::NewFiles;
 use crate::notes::{Notes, What};
 use crate::progress::Bar;
+use crate::text;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use ztensor::error::Error;
@@ -66,6 +67,22 @@ impl<'a> Job<'a> {
         let digests = components.filter(|component| component.digest().is_some()).count();
         if target != Target::Zt && digests > 0 {
             self.notes.add_count(What::LeftOut, "digest", digests as u64, "only .zt files have digests");
+        }
+    }
+
+    /// Notes that settings of quantized weights are not in the output, which has their tensors.
+    pub fn note_lost_settings(&self) {
+        if !self.input.has_settings() {
+            return;
+        }
+        let becomes_tensors =
+            |choice: &&Choice<'_>| self.tensors_of(choice).is_ok_and(|found| found.is_some());
+        let count = self.choices.iter().filter(becomes_tensors).count() + self.input.separate_weights();
+        if count > 0 {
+            let weights = text::count(count as u64, "quantized weight");
+            let why =
+                format!("{weights} may need it; --combine keeps it in a .zt file, --dtype bf16 decodes them");
+            self.notes.add(What::LeftOut, "file", "config.json", why);
         }
     }
 

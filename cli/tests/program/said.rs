@@ -170,6 +170,22 @@ fn codes_are_not_converted_without_their_scales() {
     run(&[&"convert", &"--dtype=bf16", &"--force", &alone, &to]).good();
 }
 
+/// Without config.json, the tensors of a quantized weight cannot be read as numbers.
+#[test]
+fn settings_that_the_output_lacks_are_named() {
+    let (folder, model) = (folder("said-settings"), data().join("checkpoints/gptq-4"));
+    for (to, option) in [("a.zt", "--threads=1"), ("b.gguf", "--threads=1"), ("c.safetensors", "--combine")] {
+        let ran = run(&[&"convert", &option, &model, &folder.join(to)]);
+        assert!(ran.status == 0 && ran.err.starts_with("zt: left out: 1 file: \"config.json\""), "{ran:?}");
+    }
+    for (to, option) in [("d.zt", "--combine"), ("e.zt", "--dtype=bf16"), ("f.gguf", "--type=q8_0")] {
+        run(&[&"convert", &option, &model, &folder.join(to)]).good();
+    }
+    let alone = folder.join("alone.safetensors");
+    std::fs::copy(model.join("model.safetensors"), &alone).unwrap();
+    run(&[&"convert", &alone, &folder.join("g.zt")]).good();
+}
+
 #[test]
 fn numbers_that_become_infinite_are_counted() {
     let folder = folder("said-infinite");
