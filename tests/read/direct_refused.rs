@@ -1,19 +1,17 @@
-//! Direct reads that fail: the library uses the page cache instead, and the statistics give the reason. One
-//! test runs at a time, because descriptors are identified by number.
+//! Direct reads that fail: the library uses the page cache instead, and the statistics give the reason. Each
+//! test runs in a separate process, because descriptors are identified by number, and other tests open files.
 #![cfg(target_os = "linux")]
 
 use crate::common;
 use crate::refusing;
 
-use common::{compressible, Folder, Sample};
+use common::{compressible, is_alone, run_alone, Folder, Sample};
 use refusing::{all_of, if_argument, refusing};
 use std::os::fd::AsRawFd;
-use std::sync::Mutex;
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{BatchOptions, BatchStats, Direct, File, Mode, OpenOptions, Selection};
 use ztensor::writer::{Writer, WriterOptions};
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 const SIZE: usize = 20 << 20;
 
 /// Opens a file with one tensor; None if its file system does not support direct reads.
@@ -57,7 +55,9 @@ fn next_descriptor() -> u32 {
 
 #[test]
 fn a_failed_direct_read_is_repeated_through_the_page_cache() {
-    let _one = ONE_AT_A_TIME.lock().unwrap();
+    if !is_alone() {
+        return run_alone("direct_refused::a_failed_direct_read_is_repeated_through_the_page_cache", "");
+    }
     let folder = Folder::new();
     let Some((file, bytes)) = opened(&folder) else { return };
     let errors = [
@@ -84,7 +84,9 @@ fn a_failed_direct_read_is_repeated_through_the_page_cache() {
 
 #[test]
 fn into_pinned_memory_reads_go_straight() {
-    let _one = ONE_AT_A_TIME.lock().unwrap();
+    if !is_alone() {
+        return run_alone("direct_refused::into_pinned_memory_reads_go_straight", "");
+    }
     let folder = Folder::new();
     let Some((file, bytes)) = opened(&folder) else { return };
     // Reads of a whole chunk, which is larger than a bounce buffer, fail; also from the page cache.
