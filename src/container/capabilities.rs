@@ -266,8 +266,8 @@ pub struct Quantized<'a> {
     pub packing: Option<&'a str>,
     /// How the groups are arranged, if given.
     pub grouping: Option<Grouping>,
-    /// The dtype of the packed codes.
-    pub codes: Dtype,
+    /// The dtype of the packed codes, and their type if they are small floats.
+    pub codes: (Dtype, Option<Logical>),
     /// The dtype and logical type of the scales.
     pub scales: (Dtype, Option<Logical>),
     /// Whether it has zero points.

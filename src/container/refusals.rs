@@ -72,6 +72,11 @@ impl Capabilities {
         check.map_err(|e| self.refusal(e))
     }
 
+    /// Whether objects of this format are written, by its name in the rest of the library.
+    pub fn has_format(&self, name: &str) -> bool {
+        (self.write_rules.format_name)(name).is_ok()
+    }
+
     /// The form in which codes with scales are written, or why that is not possible.
     pub fn quantized(&self, spec: &Quantized<'_>) -> Result<QuantizedForm> {
         (self.write_rules.quantized)(spec).map_err(|e| self.refusal(e))

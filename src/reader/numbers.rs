@@ -121,7 +121,10 @@ impl<'f> Object<'f> {
 
     /// Whether it is a weight of several components that can be decoded, as those of checkpoints are.
     pub fn is_weight(&self) -> bool {
-        self.format() == Format::QuantizedGroup && self.plan().is_ok()
+        match self.format() {
+            Format::QuantizedGroup => self.plan().is_ok(),
+            _ => self.has_groups_of_layout() && self.size_as(Dtype::F32).is_ok(),
+        }
     }
 
     /// Whether its numbers are blocks, packed floats, or codes with scales, and can be decoded.
@@ -140,7 +143,7 @@ impl<'f> Object<'f> {
     /// not need such an attribute.
     pub fn is_of_quantization(&self, key: &str) -> bool {
         const OF_BLOCKS: [&str; 2] = ["elems_per_block", "block_bytes"];
-        const OF_GROUPS: [&str; 17] = [
+        const OF_GROUPS: [&str; 19] = [
             "axis",
             "bits",
             "block_columns",
@@ -152,9 +155,11 @@ impl<'f> Object<'f> {
             "nested_offset",
             "order",
             "packing",
+            "parts",
             "scale_form",
             "scheme",
             "shapes",
+            "types",
             "unreadable",
             "zero_offset",
             "zero_point",

@@ -246,6 +246,11 @@ impl<'f> Object<'f> {
         }
     }
 
+    /// Whether its layout has groups, and it follows the rules of this layout.
+    pub(super) fn has_groups_of_layout(&self) -> bool {
+        matches!(self.groups(), Ok(Some(_)))
+    }
+
     /// The components of an object whose layout has these groups.
     fn groups_view(&self, groups: Groups) -> Result<QuantizedView<'f>> {
         Ok(QuantizedView {

@@ -4,15 +4,15 @@
 //! All checks run before the first byte goes to the sink. `plan` checks every component, and decodes those
 //! that will be encoded again.
 
-use super::copy_plan::{check_plans, plan_stored, Agree, Loss, Losses, Plan, Planner};
+use super::copy_plan::{check_plans, plan_stored, Agree, Loss, Losses, Plan, Planner, ROLES_OF_GROUPS};
 use super::description::{attributes_of_format, MadeOf, ObjectSpec, Recode};
 use super::shared_bytes::{swap_width, CopyKey};
 use super::state::Writer;
 use crate::container::capabilities::{Roles, SharedBytes};
-use crate::container::MAX_SHARDS;
+use crate::container::{Quantized, QuantizedForm, MAX_SHARDS};
 use crate::convert::into_blocks::check_quantizes_to;
 use crate::digest::{to_text, Algorithm, Hasher};
-use crate::error::{fail, Error, Quoted, Result};
+use crate::error::{fail, Cause, Error, Quoted, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
     table_position, Component as Entry, Encoding, Format, LogicalType, Manifest, Position, RareNames, Shard,
@@ -20,6 +20,11 @@ use crate::model::manifest::{
 use crate::model::value::{Attributes, Value};
 use crate::reader::{Component, File, Object};
 use std::hash::BuildHasher;
+
+/// The name of the format of codes with scales that most containers have.
+const QUANTIZED_GROUP: &str = "quantized_group";
+/// Attributes of layouts of groups that no scheme has.
+const LAYOUT_KEYS: [&str; 4] = ["block_size", "packing", "scale_form", "zero_point"];
 
 impl Writer {
     /// Copies an object of an open file under `name`, with its stored bytes.
@@ -72,9 +77,14 @@ impl Writer {
         if numbers.is_none() {
             self.check_copy(object)?;
         }
-        let format = match blocks.is_some() || numbers.is_some() {
-            true => Format::of_array(blocks),
-            false => object.format_name(),
+        let groups = match numbers.is_none() && object.scheme().is_some() {
+            true => self.groups_of(object).map_err(in_object)?,
+            false => None,
+        };
+        let format = match (&groups, blocks.is_some() || numbers.is_some()) {
+            (_, true) => Format::of_array(blocks),
+            (Some((_, form)), false) => form.format,
+            (None, false) => object.format_name(),
         };
         let spec = ObjectSpec { name, format, shape: object.shape() };
         let as_new = |e: Error| match name.as_bytes() == object.name_bytes() {
@@ -86,13 +96,43 @@ impl Writer {
             .map_err(as_new)?;
         let to = self.capabilities();
         let check = |key: Option<&str>, value: Value<'_>| to.check_attribute(key, value).map_err(in_object);
-        let attributes =
+        let mut attributes =
             losses.retain_attributes(attributes_of(object, blocks, numbers.is_some())?, check)?;
+        if let Some((_, form)) = &groups {
+            match object.format() {
+                Format::QuantizedGroup => object.keep_tensors(&mut attributes, &ROLES_OF_GROUPS)?,
+                _ => attributes.remove_all(&LAYOUT_KEYS),
+            }
+            for (key, value) in form.attributes.iter() {
+                attributes.set(key.as_text().unwrap_or_default(), value)?;
+            }
+        }
         self.begin(&spec, attributes)?;
         let recode = Recode { blocks, ..self.canonical.recode(recode) };
-        let plans = Planner { writer: self, object, recode, numbers, losses }.plan()?;
+        let plans = Planner { writer: self, object, recode, numbers, groups, losses }.plan()?;
         plans.iter().try_for_each(|plan| self.copy_component(plan))?;
         self.push_open_object()
+    }
+
+    /// How a weight of several tensors is written if the file stores groups of codes in another form, or
+    /// `None`.
+    fn groups_of(&self, object: &Object<'_>) -> Result<Option<(Quantized<'static>, QuantizedForm)>> {
+        let to = self.capabilities();
+        let is_group = object.format() == Format::QuantizedGroup;
+        if is_group == to.has_format(QUANTIZED_GROUP) || is_group && !object.is_weight() {
+            return Ok(None);
+        }
+        if !is_group {
+            let attributes = Attributes::default();
+            let form = QuantizedForm { format: QUANTIZED_GROUP, codes: "packed_weight", attributes };
+            return Ok(object.groups_before().map(|groups| (groups, form)));
+        }
+        let groups = object.as_groups().map_err(|e| match e.cause() {
+            Cause::Unsupported => to.cannot_represent(format_args!("{e}; write zTensor 1.2 instead")),
+            _ => e,
+        })?;
+        let form = to.quantized(&groups)?;
+        Ok(Some((groups, form)))
     }
 
     /// Refuses an object that the file cannot represent, before anything is written.

@@ -6,6 +6,7 @@ use super::description::{ComponentSpec, LogicalSpec, MadeOf, Recode};
 use super::state::Writer;
 use crate::codec::Coding;
 use crate::container::capabilities::{IndexDtypes, LogicalTypes};
+use crate::container::{Quantized, QuantizedForm};
 use crate::convert;
 use crate::digest::{Algorithm, Digest, DigestOf};
 use crate::error::{broken, Cause, Error, Quoted, Result, Rule};
@@ -15,6 +16,10 @@ use crate::model::sort::sort_by;
 use crate::model::structure::each_index;
 use crate::model::value::{Attributes, Value};
 use crate::reader::{Component, Object};
+
+/// The parts of a weight that groups of codes have.
+/// cbindgen:ignore
+pub const ROLES_OF_GROUPS: [&str; 3] = ["packed_weight", "scales", "zeros"];
 
 /// How a component gets into the file: copied as stored, or decoded and encoded again.
 pub struct Plan<'f> {
@@ -110,6 +115,8 @@ pub struct Planner<'p, 'f, 'c, 'a> {
     /// The dtype that all numbers of the object become, or their blocks, if it is quantized and becomes one
     /// array.
     pub numbers: Option<Dtype>,
+    /// How a weight of several tensors is written, if the file has another form for it.
+    pub groups: Option<(Quantized<'static>, QuantizedForm)>,
     pub losses: &'p mut Losses<'c, 'a>,
 }
 
@@ -127,13 +134,17 @@ impl<'f> Planner<'_, 'f, '_, '_> {
             component.source().map_err(|error| component.wrap(error))?;
             let is_damaged = self.is_damaged(&component)?;
             damaged = damaged.saturating_add(usize::from(is_damaged));
-            if self.numbers.is_some() {
+            let is_kept = self.object.format() != Format::QuantizedGroup
+                || self.groups.is_none()
+                || ROLES_OF_GROUPS.contains(&component.role());
+            if self.numbers.is_some() || !is_kept {
                 continue;
             }
-            let plan = match self.dtype_to_reencode(&component)? {
+            let mut plan = match self.dtype_to_reencode(&component)? {
                 Some(dtype) => self.plan_reencode(component, dtype)?,
                 None => self.plan_copy_of_stored(component)?,
             };
+            self.name_in_group(&mut plan.entry, component.role())?;
             plans.push(Plan { hashes: plan.hashes.filter(|_| !is_damaged), is_damaged, ..plan });
         }
         if let (Some(dtype), Some(data)) = (self.numbers, self.object.codes()) {
@@ -149,6 +160,20 @@ impl<'f> Planner<'_, 'f, '_, '_> {
             })?;
         }
         Ok(plans)
+    }
+
+    /// Gives a part of a group the role and the type that it has in the file. Its bytes stay as they are.
+    fn name_in_group(&mut self, entry: &mut Entry, role: &str) -> Result<()> {
+        let Some((groups, form)) = &self.groups else { return Ok(()) };
+        let (role, (dtype, logical)) = match role {
+            "packed_weight" | "data" => (form.codes, groups.codes),
+            "scales" => (role, groups.scales),
+            _ => return Ok(()),
+        };
+        entry.role = self.writer.manifest.intern_role(role)?;
+        entry.dtype = Some(dtype);
+        entry.logical = logical.map_or(LogicalType::Absent, LogicalType::Known);
+        Ok(())
     }
 
     /// Whether a component does not match a checksum of its file but is copied anyway. In canonical form

@@ -128,7 +128,7 @@ impl<'a> QuantizedSpec<'a> {
             group_size: self.group_size,
             packing: self.packing,
             grouping: self.grouping,
-            codes: codes.0.dtype,
+            codes: (codes.0.dtype, None),
             scales: (scales.0.dtype, known(scales.0.logical)),
             has_zeros: self.zeros.is_some(),
         })

@@ -5,15 +5,18 @@ use crate::common;
 
 use common::{Folder, Random};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use ztensor::container::json;
 use ztensor::error::Result;
 use ztensor::model::dtype::Dtype;
+use ztensor::model::manifest::{Encoding, Version};
 use ztensor::model::value::{Kind, OwnedValue, Value};
 use ztensor::reader::{
-    BatchOptions, BatchStats, File, Hyperslab, Mode, Object, OpenOptions, Selected, Wanted,
+    BatchOptions, BatchStats, File, Hyperslab, Mode, Object, OpenOptions, Selected, VerifyOptions,
+    VerifyReport, Wanted,
 };
-use ztensor::writer::{Writer, WriterOptions};
+use ztensor::writer::{Recode, Writer, WriterOptions};
 
 fn combined() -> OpenOptions {
     OpenOptions { combine_quantized: true, ..OpenOptions::default() }
@@ -49,6 +52,10 @@ fn floats(object: &Object<'_>) -> Result<Vec<f32>> {
     let mut bytes = vec![0; object.size_as(Dtype::F32)? as usize];
     assert_eq!(object.read_as(Dtype::F32, &mut bytes)?, bytes.len());
     Ok(bytes.chunks_exact(4).map(|bytes| f32::from_ne_bytes(bytes.try_into().unwrap())).collect())
+}
+
+fn bits(object: &Object<'_>) -> Vec<u32> {
+    floats(object).unwrap().into_iter().map(f32::to_bits).collect()
 }
 
 fn sha256(floats: &[f32]) -> String {
@@ -101,21 +108,98 @@ fn a_copy_reads_to_the_same_numbers_and_knows_its_tensors() {
     for model in models() {
         let source = File::open_model(&model, &combined()).unwrap();
         let path = folder.path(&format!("{}.zt", name_of(&model)));
-        let mut writer = Writer::create(&path, &WriterOptions::default()).unwrap();
-        for object in source.objects() {
-            writer.copy(object, object.name()).unwrap();
-        }
-        writer.finish().unwrap();
+        assert_eq!(copied(&source, &path, Version::V1_2, None), []);
         let copy = File::open(&path, &OpenOptions::default()).unwrap();
         check(&copy, name_of(&model), wanted.get());
-        let plain = File::open_model(&model, &OpenOptions::default()).unwrap();
-        for object in copy.objects() {
-            for tensor in object.stored_tensors(object.name_bytes()).unwrap().unwrap_or_default() {
-                let original = plain.required(&tensor.name).unwrap();
-                assert_eq!(tensor.shape, original.shape(), "{model:?}");
-                let data = original.component("data").unwrap();
-                assert_eq!(common::read(&tensor.component), common::read(&data));
+        assert_is_made_of(&copy, &model);
+    }
+}
+
+/// zTensor 2 has layouts for some of the schemes. A copy says why it cannot have the others.
+#[test]
+fn a_copy_in_ztensor_2_reads_to_the_same_numbers_or_is_refused() {
+    let (folder, mut formats) = (Folder::new(), BTreeSet::new());
+    for model in models() {
+        let source = File::open_model(&model, &combined()).unwrap();
+        let [one, two, again] = ["1", "2", "again"].map(|name| folder.path(name));
+        copied(&source, &one, Version::V1_2, None);
+        let first_copy = File::open(&one, &OpenOptions::default()).unwrap();
+        for (from, encoding) in [(&source, None), (&first_copy, Some(Encoding::Zstd))] {
+            let refused = copied(from, &two, Version::V2, encoding);
+            let strict = OpenOptions { strict: true, ..OpenOptions::default() };
+            let copy = File::open(&two, &strict).unwrap();
+            assert_is_made_of(&copy, &model);
+            copy.verify(&VerifyOptions::default(), &|_, _| true, &mut VerifyReport::default()).unwrap();
+            for object in source.objects().filter(|object| object.scheme().is_some()) {
+                let scheme = object.scheme().unwrap();
+                let Some(copied) = copy.find(object.name()) else {
+                    let (_, why) = refused.iter().find(|(name, _)| name == object.name()).unwrap();
+                    assert!(why.contains(scheme) && why.contains("write zTensor 1.2"), "{why}");
+                    continue;
+                };
+                assert_eq!(copied.scheme(), Some(scheme));
+                assert!(bits(&object) == bits(&copied), "{model:?} {}", object.name());
+                formats.insert((scheme.to_owned(), copied.format_name().to_owned()));
             }
+        }
+        // Copies of the copy read to the same numbers, too, in either version.
+        let copy = File::open(&two, &OpenOptions::default()).unwrap();
+        for version in [Version::V2, Version::V1_2] {
+            assert_eq!(copied(&copy, &again, version, None), []);
+            let again = File::open(&again, &OpenOptions::default()).unwrap();
+            assert_is_made_of(&again, &model);
+            for (object, again) in copy.objects().zip(again.objects()) {
+                assert_eq!((object.name(), object.scheme()), (again.name(), again.scheme()));
+                assert!(bits(&object) == bits(&again), "{model:?} {}", object.name());
+                let is_like_first = |found: Object<'_>| found.format_name() == again.format_name();
+                assert!(version == Version::V2 || first_copy.find(object.name()).is_some_and(is_like_first));
+            }
+        }
+    }
+    let formats: Vec<_> = formats.iter().map(|(scheme, format)| (scheme.as_str(), format.as_str())).collect();
+    assert_eq!(
+        formats,
+        [
+            ("fp4_scale", "zt.mx/1"),
+            ("mlx", "zt.mx/1"),
+            ("mxfp4_blocks", "zt.mx/1"),
+            ("mxfp4_pack_quantized", "zt.mx/1"),
+            ("pack_quantized", "zt.quant_group/1"),
+        ]
+    );
+}
+
+/// Copies all objects that can be. Returns the names of the others, and why.
+fn copied(source: &File, path: &Path, version: Version, encoding: Option<Encoding>) -> Vec<(String, String)> {
+    let _ = std::fs::remove_file(path);
+    let options = WriterOptions { version, ..WriterOptions::default() };
+    let mut writer = Writer::create(path, &options).unwrap();
+    let (recode, mut refused) = (Recode { encoding, ..Recode::default() }, Vec::new());
+    for object in source.objects() {
+        if let Err(why) = writer.copy_as(object, object.name(), &recode) {
+            refused.push((object.name().to_owned(), why.message().to_owned()));
+        }
+    }
+    writer.finish().unwrap();
+    refused
+}
+
+/// The tensors of its weights are those of a model.
+fn assert_is_made_of(copy: &File, model: &Path) {
+    let plain = File::open_model(model, &OpenOptions::default()).unwrap();
+    for object in copy.objects() {
+        for tensor in object.stored_tensors(object.name_bytes()).unwrap().unwrap_or_default() {
+            let original = plain.required(&tensor.name).unwrap();
+            assert_eq!(tensor.shape, original.shape(), "{model:?}");
+            let data = original.component("data").unwrap();
+            assert_eq!((tensor.dtype, tensor.logical), (data.dtype(), data.known_logical()));
+            let mut bytes = Vec::new();
+            let read = tensor.for_each_decoded(&mut |piece| {
+                bytes.extend_from_slice(piece);
+                Ok(())
+            });
+            read.unwrap();
+            assert!(bytes == common::read(&data), "{model:?}");
         }
     }
 }

@@ -5,8 +5,9 @@ use super::choice::Choice;
 use super::job::Job;
 use crate::failure::{Failure, Outcome};
 use crate::names;
+use sha2::{Digest, Sha256};
 use ztensor::error::{Cause, Error};
-use ztensor::model::dtype::Dtype;
+use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{Component, File, Object, StoredTensor, VerifyOptions, VerifyReport};
 
@@ -49,9 +50,7 @@ fn written<'f>(job: &Job<'_>, new: &'f File, name: &[u8]) -> Outcome<Object<'f>>
 fn same_tensor(job: &Job<'_>, tensor: &StoredTensor<'_>, new: &File) -> Outcome<()> {
     let found = written(job, new, &tensor.name)?;
     match found.component("data").filter(|_| found.shape() == tensor.shape) {
-        Some(data) if job.arguments.verify => {
-            same_bytes(job, &data, |body| tensor.component.for_each_decoded(body))
-        }
+        Some(data) if job.arguments.verify => same_bytes(job, &data, |body| tensor.for_each_decoded(body)),
         Some(_) => Ok(()),
         None => Err(Failure::Message(String::from("its shape or its components differ from the input"))),
     }
@@ -63,6 +62,9 @@ fn same(job: &Job<'_>, choice: &Choice<'_>, new: Object<'_>) -> Outcome<()> {
         Some(_) => old.is_weight(),
         None => job.arguments.dtype.is_some() && old.is_quantized(),
     };
+    if !is_dequantized && old.scheme().is_some() && old.format_name() != new.format_name() {
+        return same_weight(job, &old, &new);
+    }
     let count = if is_dequantized { 1 } else { old.components().len() };
     if old.shape() != new.shape() || count != new.components().len() {
         return Err(Failure::Message(String::from("its shape or its components differ from the input")));
@@ -90,6 +92,32 @@ fn same(job: &Job<'_>, choice: &Choice<'_>, new: Object<'_>) -> Outcome<()> {
         }
     }
     Ok(())
+}
+
+/// A weight whose codes and scales have another form in the output: the tensors that it was are the same.
+fn same_weight(job: &Job<'_>, old: &Object<'_>, new: &Object<'_>) -> Outcome<()> {
+    let tensors_of = |object: &Object<'_>| -> Outcome<_> {
+        let tensors = object.stored_tensors(new.name_bytes()).map_err(|e| job.failure(&e))?;
+        let mut all = Vec::new();
+        for tensor in tensors.unwrap_or_default() {
+            let mut hasher = Sha256::new();
+            if job.arguments.verify {
+                let hashed = tensor.for_each_decoded(&mut |bytes| {
+                    hasher.update(bytes);
+                    Ok(())
+                });
+                hashed.map_err(|e| job.failure(&e))?;
+            }
+            let types = (tensor.dtype.map(Dtype::name), tensor.logical.map(Logical::name));
+            all.push((tensor.name, tensor.shape, types, hasher.finalize()));
+        }
+        all.sort();
+        Ok(all)
+    };
+    match old.shape() == new.shape() && tensors_of(old)? == tensors_of(new)? {
+        true => Ok(()),
+        false => Err(Failure::Message(String::from("its shape or its tensors differ from the input"))),
+    }
 }
 
 /// Compares the bytes that `expect` passes with the written ones, piece by piece.

@@ -79,6 +79,8 @@ pub struct Tensor<'f> {
     /// The size of all elements in bytes.
     pub size: u64,
     component: Component<'f>,
+    /// A tensor of a weight whose elements no component has as they are.
+    restored: Option<StoredTensor<'f>>,
     /// The type that its elements are converted to.
     converted: Option<Elements>,
     /// Its bytes are damaged, and the options allow that.
@@ -162,13 +164,15 @@ impl<'f> Tensor<'f> {
             Some(_) => object.is_weight(),
             None => to.is_some() && object.is_quantized(),
         };
-        let (name, shape, component) = match part {
-            Some(StoredTensor { name, shape, component }) => (name, shape, Some(component)),
-            None => (choice.name.clone(), object.shape().to_vec(), None),
+        let (name, shape) = match &part {
+            Some(part) => (part.name.clone(), part.shape.clone()),
+            None => (choice.name.clone(), object.shape().to_vec()),
         };
         let mut components = object.components();
         let component = match (object.format(), components.next(), components.next()) {
-            (_, Some(first), _) if component.is_some() => component.unwrap_or(first),
+            (_, Some(first), _) if part.is_some() => {
+                part.as_ref().and_then(|part| part.component).unwrap_or(first)
+            }
             (_, Some(first), _) if is_dequantized => object.codes().unwrap_or(first),
             (Format::Dense | Format::Blocks(_), Some(data), None) => data,
             (Format::Dense | Format::Blocks(_), ..) => return Err(refused("several components".into())),
@@ -180,13 +184,18 @@ impl<'f> Tensor<'f> {
         if component.encoding() == Encoding::Other {
             return Err(refused(format!("the unknown encoding {:?}", component.encoding_name())));
         }
-        let Some(mut elements) = Elements::of(&component) else {
+        let elements = match &part {
+            Some(part) => part.logical.map(Elements::Typed).or(part.dtype.map(Elements::Plain)),
+            None => Elements::of(&component),
+        };
+        let Some(mut elements) = elements else {
             let name = component.logical_name().unwrap_or_default();
             return Err(refused(format!("the unknown type {name:?}")));
         };
         let stored = component.size().map_err(|e| Refusal::Failed(job.failure(&e)))?;
         let size = |elements: Elements| element_count(&shape).and_then(|n| elements.block().size(n));
-        if !is_dequantized && size(elements) != Some(stored) {
+        let is_array = part.is_none() && !is_dequantized;
+        if is_array && size(elements) != Some(stored) {
             return Err(refused(format!("{stored} bytes of {} in the shape {shape:?}", elements.name())));
         }
         // Without --allow-damaged, the check happens when the bytes are read to be written.
@@ -205,7 +214,7 @@ impl<'f> Tensor<'f> {
             job.allow_damage(&why).map_err(Refusal::Failed)?;
         }
         let converted = match choice.blocks {
-            _ if component.role() != "data" && !is_dequantized => None,
+            _ if part.is_some() => None,
             Some(blocks) => {
                 job.check_scales(choice).map_err(Refusal::Failed)?;
                 Some(Elements::Typed(blocks))
@@ -215,7 +224,8 @@ impl<'f> Tensor<'f> {
         elements = converted.unwrap_or(elements);
         let size = size(elements).ok_or_else(|| refused("so many elements".into()))?;
         let is_checked = Cell::new(allows);
-        Ok(Tensor { name, shape, elements, size, component, converted, is_damaged, is_checked })
+        let restored = part.filter(|part| !part.is_component());
+        Ok(Tensor { name, shape, elements, size, component, restored, converted, is_damaged, is_checked })
     }
 
     /// Whether `--dtype` converts it.
@@ -259,7 +269,13 @@ impl<'f> Tensor<'f> {
             Some(Elements::Plain(to)) => {
                 emit_numbers(&self.component.object(), to, true, big_endian, out, &failed)
             }
-            None => emit(&self.component, big_endian, out, &failed),
+            None => match &self.restored {
+                Some(restored) => {
+                    let width = self.elements.dtype().size();
+                    in_order(width, big_endian, out, &failed, |body| restored.for_each_decoded(body))
+                }
+                None => emit(&self.component, big_endian, out, &failed),
+            },
         }
     }
 }

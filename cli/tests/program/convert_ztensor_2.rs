@@ -143,3 +143,47 @@ fn options_that_2_does_not_have_are_rejected_and_nothing_is_written() {
         assert_eq!(names_in(&folder), ["in.safetensors"], "{options:?}");
     }
 }
+
+/// With --combine, weights that a layout of 2 can have get it, and become the same tensors again. Of others,
+/// the message says why.
+#[test]
+fn weights_of_checkpoints_become_layouts_of_2_and_come_back() {
+    let folder = folder("convert-2-combined");
+    let [two, one, back] = ["two.zt", "one.zt", "back.safetensors"].map(|name| folder.join(name));
+    for (model, layout, scheme) in [
+        ("ct-int4-group", "zt.quant_group/1", "pack_quantized"),
+        ("ct-mxfp4", "zt.mx/1", "mxfp4_pack_quantized"),
+        ("mxfp4-experts", "zt.mx/1", "mxfp4_blocks"),
+        ("mlx-mxfp4", "zt.mx/1", "mlx"),
+    ] {
+        let model = data().join("checkpoints").join(model);
+        let out = run(&[&"convert", &"--combine", &"--spec=2", &"--verify", &"--force", &model, &two]).good();
+        assert!(out.contains(&format!("1 weight of {scheme} combined")), "{out}");
+        run(&[&"verify", &"--strict", &two]).sound();
+        let listed = listing(&two);
+        let formats = listed["objects"].as_array().unwrap().iter().map(|object| &object["format"]);
+        assert!(formats.clone().any(|format| format == layout), "{listed}");
+        run(&[&"convert", &"--spec=1.2", &"--verify", &"--force", &two, &one]).good();
+        let listed = listing(&one);
+        let formats = listed["objects"].as_array().unwrap().iter().map(|object| &object["format"]);
+        assert!(formats.clone().any(|format| format == "quantized_group"), "{listed}");
+        for from in [&two, &one] {
+            run(&[&"convert", &"--verify", &"--force", from, &back]).noted("left out");
+            assert_same(&model.join("model.safetensors"), &back);
+        }
+        // Its numbers become those of other types, as those of the model do.
+        let (of_two, of_model) = (folder.join("of-two.gguf"), folder.join("of-model.gguf"));
+        for options in [["--dtype=bf16", "--force"], ["--type=q8_0", "--force"]] {
+            run(&[&"convert", &options[0], &options[1], &two, &of_two]);
+            run(&[&"convert", &options[0], &options[1], &model, &of_model]);
+            assert_eq!(run(&[&"diff", &"--no-attributes", &of_two, &of_model]).status, 0);
+        }
+    }
+    let model = data().join("checkpoints/gptq-4");
+    let why = "cannot represent a weight of gptq, whose codes are not in the order of its elements";
+    run(&[&"convert", &"--combine", &"--spec=2", &"--force", &model, &two]).bad(&[
+        "a.weight",
+        why,
+        "zTensor 1.2",
+    ]);
+}

@@ -294,6 +294,9 @@ macro_rules! refuse {
 
 /// The layout and its attributes, or an error for something that the layout cannot represent.
 pub fn form(spec: &Quantized<'_>) -> Result<QuantizedForm> {
+    if spec.codes.1.is_some() {
+        return form_of_floats(spec);
+    }
     let Some(grouping) = spec.grouping else {
         refuse!("\"zt.quant_group/1\" says along which axis groups lie (has_axis)")
     };
@@ -302,7 +305,8 @@ pub fn form(spec: &Quantized<'_>) -> Result<QuantizedForm> {
         // One scale for each index of the axis, or for each code: the specification allows both readings.
         refuse!("\"zt.quant_group/1\" without a group size does not say how many scales it has")
     };
-    let (word, per_word) = (word(spec.codes)?, per_word(spec.codes, bits)?);
+    let codes = spec.codes.0;
+    let (word, per_word) = (word(codes)?, per_word(codes, bits)?);
     check_packing(spec, per_word)?;
     let Grouping { axis, zero_point, is_msb_first, zeros_packed } = grouping;
     let zero_form = match (spec.has_zeros, zero_point) {
@@ -334,6 +338,22 @@ pub fn form(spec: &Quantized<'_>) -> Result<QuantizedForm> {
     });
     attributes.set("zero_point", zero_point?.get())?;
     Ok(QuantizedForm { format: "zt.quant_group/1", codes: "data", attributes })
+}
+
+/// The same for small floats whose scales are powers of two.
+fn form_of_floats(spec: &Quantized<'_>) -> Result<QuantizedForm> {
+    if spec.scales.1 != Some(Logical::F8E8m0) {
+        refuse!("\"zt.mx/1\" has scales of the type f8_e8m0");
+    }
+    let (Some(block_size), Some(grouping), false) = (spec.group_size, spec.grouping, spec.has_zeros) else {
+        refuse!("\"zt.mx/1\" has blocks of a stated size along an axis, and no zeros")
+    };
+    let mut attributes = Attributes::default();
+    for (key, number) in [("axis", grouping.axis), ("block_size", block_size)] {
+        attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
+    }
+    attributes.set("scale_form", OwnedValue::text("e8m0_exponent")?.get())?;
+    Ok(QuantizedForm { format: "zt.mx/1", codes: "data", attributes })
 }
 
 fn map(put: impl FnOnce(&mut ValueBuilder<'_>) -> Result<()>) -> Result<OwnedValue> {
@@ -371,9 +391,9 @@ fn per_word(codes: Dtype, bits: u64) -> Result<u64> {
 fn check_packing(spec: &Quantized<'_>, per_word: u64) -> Result<()> {
     let Some(packing) = spec.packing else { return Ok(()) };
     match parse_packing(packing) {
-        Some((count, dtype)) if count == per_word && word(dtype)? == word(spec.codes)? => Ok(()),
+        Some((count, dtype)) if count == per_word && word(dtype)? == word(spec.codes.0)? => Ok(()),
         _ => {
-            refuse!("the packing {packing:?} does not match {per_word} codes in each {}", spec.codes.name())
+            refuse!("the packing {packing:?} does not match {per_word} codes in each {}", spec.codes.0.name())
         }
     }
 }

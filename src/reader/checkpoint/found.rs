@@ -113,6 +113,17 @@ impl Description {
     }
 }
 
+impl Part {
+    /// The name of the tensor that a module has for it.
+    pub fn name_in(&self, module: &[u8]) -> Result<Vec<u8>> {
+        let mut name = Vec::new();
+        name.try_reserve_exact(module.len().saturating_add(self.suffix.len()))?;
+        name.extend_from_slice(module);
+        name.extend_from_slice(self.suffix.as_bytes());
+        Ok(name)
+    }
+}
+
 impl<'f> Found<'f> {
     /// The tensor of a role, if there is one.
     pub fn tensor(&self, role: &'static str) -> Option<Tensor<'f>> {
@@ -137,11 +148,8 @@ impl<'f> Found<'f> {
 
     /// The name of the tensor of a role, in quotes.
     pub fn name_of(&self, role: &str) -> Result<String> {
-        let suffix = self.parts.iter().find(|part| part.role == role).map_or("", |part| part.suffix);
-        let mut name = Vec::new();
-        name.try_reserve_exact(self.module.len().saturating_add(suffix.len()))?;
-        name.extend_from_slice(self.module);
-        name.extend_from_slice(suffix.as_bytes());
+        let part = self.parts.iter().find(|part| part.role == role);
+        let name = part.map_or(Ok(Vec::new()), |part| part.name_in(self.module))?;
         try_format(format_args!("{}", Quoted(&name)))
     }
 

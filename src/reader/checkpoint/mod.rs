@@ -6,6 +6,7 @@
 //! that reading its numbers needs (`numbers.rs`), so that a copy in a .zt file can be read as well.
 //! `schemes.rs` has a row for each way in which tools store a weight.
 
+mod as_groups;
 mod bitsandbytes;
 mod columns;
 mod config;
@@ -85,13 +86,13 @@ impl<'f> Object<'f> {
     /// The name of the scheme by which a tool stored it, if it is a quantized weight of such a one.
     pub fn scheme(&self) -> Option<&'f str> {
         let name = self.attributes()?.get(SCHEME)?.as_text()?;
-        Some(name).filter(|_| self.format() == Format::QuantizedGroup)
+        Some(name).filter(|_| self.format() == Format::QuantizedGroup || self.has_groups_of_layout())
     }
 
     /// Checks that its parts fit together: by its scheme, if it has one, and by the rules of its format.
     pub fn check_weight(&self) -> Result<()> {
-        let is_of_scheme = self.attributes().is_some_and(|map| map.get(SCHEME).is_some());
-        if is_of_scheme {
+        let has_scheme = self.attributes().is_some_and(|map| map.get(SCHEME).is_some());
+        if has_scheme && self.format() == Format::QuantizedGroup {
             let plan = self.plan()?;
             if plan.has_groups {
                 self.required("g_idx")?.groups_of_columns(&plan)?;

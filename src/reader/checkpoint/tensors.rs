@@ -1,13 +1,24 @@
 //! The tensors that a quantized weight was, so that it can become them again.
 
 use super::schemes;
+use crate::container::Quantized;
+use crate::convert::scaled::swapped_words;
 use crate::error::{broken, fail, Result, Rule};
-use crate::model::manifest::element_count;
-use crate::model::value::{Element, Kind, OwnedValue, Value};
+use crate::memory::{in_memory, zeroed};
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{element_count, Format};
+use crate::model::value::{Attributes, Element, Kind, OwnedValue, Value};
 use crate::reader::object::{Component, Object};
 
-/// The attribute that has the shape of each tensor, under its role.
+/// Attributes that have, under the role of each tensor, its shape, its type if its component has another, and
+/// its bytes if it is no component.
 pub const SHAPES: &str = "shapes";
+const TYPES: &str = "types";
+const PARTS: &str = "parts";
+
+/// The most bytes of a tensor that becomes an attribute.
+/// cbindgen:ignore
+pub const MAX_PART: u64 = 4096;
 
 /// A tensor of a weight.
 pub struct StoredTensor<'f> {
@@ -15,8 +26,42 @@ pub struct StoredTensor<'f> {
     pub name: Vec<u8>,
     /// Its dimensions.
     pub shape: Vec<u64>,
-    /// Its bytes.
-    pub component: Component<'f>,
+    /// The storage type of its elements. None if it is unknown.
+    pub dtype: Option<Dtype>,
+    /// Their logical type, if they have one.
+    pub logical: Option<Logical>,
+    /// The component that has its bytes.
+    pub component: Option<Component<'f>>,
+    /// Its bytes, if no component has them, as a file has them.
+    bytes: &'f [u8],
+}
+
+impl StoredTensor<'_> {
+    /// Whether its elements are those of a component.
+    pub fn is_component(&self) -> bool {
+        self.component.is_some_and(|component| component.dtype() == self.dtype)
+    }
+
+    /// Calls `body` with its elements in the byte order of the host, front to back.
+    pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        if let Some(component) = self.component.filter(|_| self.is_component()) {
+            return component.for_each_decoded(body);
+        }
+        // Its elements are words, but the component has their bytes.
+        let width = self.dtype.map_or(1, Dtype::size);
+        let mut words = Vec::new();
+        let mut in_words = |bytes: &[u8]| {
+            words.clear();
+            words.try_reserve(bytes.len())?;
+            words.extend_from_slice(bytes);
+            swapped_words(&mut words, width);
+            body(&words)
+        };
+        match self.component {
+            Some(component) => component.for_each_decoded(&mut in_words),
+            None => in_words(self.bytes),
+        }
+    }
 }
 
 impl<'f> Object<'f> {
@@ -32,20 +77,95 @@ impl<'f> Object<'f> {
             ))
         })?;
         let mut tensors = Vec::new();
-        tensors.try_reserve_exact(self.components().len()).map_err(|e| self.wrap(e.into()))?;
+        tensors.try_reserve_exact(scheme.parts.len()).map_err(|e| self.wrap(e.into()))?;
+        let codes = if self.format() == Format::QuantizedGroup { "packed_weight" } else { "data" };
         for component in self.components() {
-            let part = scheme.parts.iter().find(|part| part.role == component.role());
-            let part = part.ok_or_else(|| {
+            let role = if component.role() == codes { "packed_weight" } else { component.role() };
+            let part = scheme.parts.iter().find(|part| part.role == role).ok_or_else(|| {
                 component.wrap(fail!(Unsupported, "weights of {} have no such tensor", scheme.name))
             })?;
-            let mut name = Vec::new();
-            name.try_reserve_exact(module.len().saturating_add(part.suffix.len()))?;
-            name.extend_from_slice(module);
-            name.extend_from_slice(part.suffix.as_bytes());
-            let shape = self.shape_of(&component)?;
-            tensors.push(StoredTensor { name, shape, component });
+            let (dtype, logical) = match self.stated(TYPES, role).and_then(|name| name.as_text()) {
+                Some(name) => type_called(name),
+                None => (component.dtype(), component.known_logical()),
+            };
+            let tensor = StoredTensor {
+                name: part.name_in(module)?,
+                shape: self.shape_of(&component, role)?,
+                dtype,
+                logical,
+                component: Some(component),
+                bytes: &[],
+            };
+            tensors.push(match component.stored_shape() {
+                Some(_) => tensor,
+                None => tensor.checked(component.size()?).map_err(|e| component.wrap(e))?,
+            });
+        }
+        for part in scheme.parts {
+            let Some(Kind::Bytes(bytes)) = self.stated(PARTS, part.role).map(Value::kind) else { continue };
+            let name = self.stated(TYPES, part.role).and_then(|name| name.as_text()).unwrap_or_default();
+            let (dtype, logical) = type_called(name);
+            let tensor = StoredTensor {
+                name: part.name_in(module)?,
+                shape: self.stated_shape(part.role).map_err(|e| self.wrap(e))?,
+                dtype,
+                logical,
+                component: None,
+                bytes,
+            };
+            tensors.push(tensor.checked(bytes.len() as u64).map_err(|e| self.wrap(e))?);
         }
         Ok(Some(tensors))
+    }
+
+    /// What an attribute says of the tensor of a role.
+    fn stated(&self, key: &str, role: &str) -> Option<Value<'f>> {
+        self.attributes()?.get(key)?.get(role)
+    }
+
+    /// The types that its codes and scales had before they became those of a layout, if it says them.
+    pub(crate) fn groups_before(&self) -> Option<Quantized<'static>> {
+        let stated = |role: &str| match self.stated(TYPES, role)?.as_text().map(type_called)? {
+            (Some(dtype), logical) => Some((dtype, logical)),
+            (None, _) => None,
+        };
+        Some(Quantized {
+            bits: None,
+            group_size: None,
+            packing: None,
+            grouping: None,
+            codes: stated("packed_weight")?,
+            scales: stated("scales")?,
+            has_zeros: self.component("zeros").is_some(),
+        })
+    }
+
+    /// Adds attributes that tell what its tensors were, where components with these roles will not tell it.
+    pub(crate) fn keep_tensors(&self, to: &mut Attributes, roles: &[&str]) -> Result<()> {
+        let types = OwnedValue::build(|builder| {
+            builder.begin_map(None)?;
+            for component in self.components() {
+                builder.text(component.role())?;
+                builder.text(component.logical_name().unwrap_or(component.dtype_name()))?;
+            }
+            builder.end().map(drop)
+        })?;
+        to.set(TYPES, types.get())?;
+        let parts = OwnedValue::build(|builder| {
+            builder.begin_map(None)?;
+            for component in self.components().filter(|component| !roles.contains(&component.role())) {
+                let mut bytes = zeroed(in_memory(component.size()?)?)?;
+                component.read(&mut bytes)?;
+                swapped_words(&mut bytes, component.dtype().map_or(1, Dtype::size));
+                builder.text(component.role())?;
+                builder.bytes(&bytes)?;
+            }
+            builder.end().map(drop)
+        })?;
+        match parts.get().pairs().len() {
+            0 => Ok(()),
+            _ => to.set(PARTS, parts.get()),
+        }
     }
 
     /// The shapes of its tensors as the value of an attribute, if they are known and no attribute says them.
@@ -69,36 +189,54 @@ impl<'f> Object<'f> {
     }
 
     /// The shape of one of its tensors.
-    fn shape_of(&self, component: &Component<'f>) -> Result<Vec<u64>> {
-        let mut shape = Vec::new();
-        if let Some(stored) = component.stored_shape() {
-            shape.try_reserve_exact(stored.len())?;
-            shape.extend_from_slice(stored);
-            return Ok(shape);
-        }
-        let stated = self.attributes().and_then(|map| map.get(SHAPES)?.get(component.role()));
-        let Some(Kind::Array(items)) = stated.map(Value::kind) else {
-            return Err(component.wrap(fail!(
-                Unsupported,
-                "its shape is not known: the object has no attribute {SHAPES:?} that says it"
-            )));
+    fn shape_of(&self, component: &Component<'f>, role: &str) -> Result<Vec<u64>> {
+        let Some(stored) = component.stored_shape() else {
+            return self.stated_shape(role).map_err(|e| component.wrap(e));
         };
+        let mut shape = Vec::new();
+        shape.try_reserve_exact(stored.len())?;
+        shape.extend_from_slice(stored);
+        Ok(shape)
+    }
+
+    fn stated_shape(&self, role: &str) -> Result<Vec<u64>> {
+        let Some(Kind::Array(items)) = self.stated(SHAPES, role).map(Value::kind) else {
+            return Err(fail!(
+                Unsupported,
+                "the shape of its {role} is not known: the object has no attribute {SHAPES:?} that says it"
+            ));
+        };
+        let mut shape = Vec::new();
         shape.try_reserve_exact(items.len())?;
         for item in items.iter() {
-            let dimension = item.as_u64();
-            shape.push(dimension.ok_or_else(|| {
-                component.wrap(broken!(Rule::QuantizedGeometry, "its shape has what is no size"))
+            shape.push(item.as_u64().ok_or_else(|| {
+                broken!(Rule::QuantizedGeometry, "the shape of its {role} has what is no size")
             })?);
         }
-        let block = component.known_block().map_err(|e| component.wrap(e))?;
-        match element_count(&shape).and_then(|count| block.size(count)) == component.size().ok() {
-            true => Ok(shape),
-            false => Err(component.wrap(broken!(
+        Ok(shape)
+    }
+}
+
+impl<'f> StoredTensor<'f> {
+    /// The same, if that many bytes are those of its shape and its type.
+    fn checked(self, size: u64) -> Result<StoredTensor<'f>> {
+        let block = self.logical.map(Logical::block).or(self.dtype.map(Dtype::block));
+        let block = block.ok_or_else(|| fail!(Unsupported, "its type is not known"))?;
+        match element_count(&self.shape).and_then(|count| block.size(count)) == Some(size) {
+            true => Ok(self),
+            false => Err(broken!(
                 Rule::QuantizedGeometry,
-                "its bytes are not those of the shape {shape:?} that the object says"
-            ))),
+                "its {size} bytes are not those of the shape {:?} that the object says",
+                self.shape
+            )),
         }
     }
+}
+
+/// The type of that name.
+fn type_called(name: &str) -> (Option<Dtype>, Option<Logical>) {
+    let logical = Logical::from_name(name);
+    (logical.map(Logical::dtype).or(Dtype::from_name(name)), logical)
 }
 
 impl<'f> Component<'f> {
