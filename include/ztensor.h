@@ -61,7 +61,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// Marks functions whose status must be checked: all but hints, and those that cancel or end loads.
+/// C++17, C23 and clang warn if the status is ignored, but not of hints and functions that end a load.
 #if defined(__cplusplus) && __cplusplus >= 201703L || defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
 #define ZT_NODISCARD [[nodiscard]]
 #elif defined(__clang__) && !defined(__cplusplus)
@@ -247,10 +247,10 @@ ZT_NODISCARD zt_status zt_open(const char *path, const zt_open_options *options,
 
 /// Opens a model of one or many files as one file.
 ///
-/// path: a file of the model, its index, or its folder (docs/models.md). An index (JSON with "weight_map"),
-/// or a file that an index beside it names, opens all files of the index. A numbered file
-/// (x-00001-of-00005.gguf) opens all five. options.shards says when shards of zTensor 2 are opened. If path
-/// is a symbolic link, the other files are looked for beside the link, then beside its target.
+/// path: a file of the model, its index, or its folder (docs/models.md). An index (JSON with "weight_map")
+/// opens all files that it names, and so does each of these files. A numbered file (x-00001-of-00005.gguf)
+/// opens all five. options.shards says when shards of zTensor 2 are opened. If path is a symbolic link, the
+/// other files are looked for beside the link, then beside its target.
 /// options: as for zt_open; max_objects and max_memory limit all files together. file: as for zt_open.
 /// Returns what zt_open returns for each file. ZT_ERROR_NO_FILE if files are missing, which the message
 /// names, or a folder has no model. ZT_ERROR_CORRUPT if two tensors share a name, or the files disagree on
@@ -286,8 +286,8 @@ struct zt_tensor {
     size_t rank; ///< Number of dimensions.
 };
 
-/// Finds a dense tensor or one of blocks by name and gives its bytes: borrowed if zt_component_ptr works,
-/// else decoded once into memory that the file keeps until it is closed.
+/// Finds a dense tensor, or a tensor that consists of blocks, by name and gives its bytes: borrowed if
+/// zt_component_ptr works, else decoded once into memory that the file keeps until it is closed.
 ///
 /// name: NUL-ended, as for zt_object_find. view: filled on success.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), or what
@@ -321,7 +321,7 @@ struct zt_object_info {
     const zt_value *attributes; ///< The attributes, a map; NULL if absent.
     size_t component_count; ///< Number of components.
     const zt_component *component; ///< Component "data" of a dense object or of blocks; NULL for other formats.
-    uint64_t offset; ///< First stored byte, counted from the start of its part.
+    uint64_t offset; ///< First stored byte, counted from the start of its file (zt_part_info).
     uint64_t stored_size; ///< Stored bytes.
     uint64_t size; ///< Decoded bytes, as for zt_component_size.
     zt_format format; ///< The format.
@@ -379,7 +379,8 @@ struct zt_component_info {
     const char *role; ///< The role, NUL-ended, not NULL.
     size_t role_length; ///< Bytes of the role without the NUL.
     const char *digest; ///< The digest; NULL if absent.
-    uint64_t offset; ///< First stored byte, counted from the start of its part; a multiple of 64 in a .zt file.
+    /// First stored byte, counted from the start of its file (zt_part_info); a multiple of 64 in a .zt file.
+    uint64_t offset;
     uint64_t stored_size; ///< Stored bytes: compressed if the encoding compresses.
     uint64_t size; ///< Decoded bytes, as for zt_component_size.
     zt_dtype dtype; ///< The storage type.
@@ -447,9 +448,9 @@ struct zt_open_options {
     size_t struct_size;
     zt_mode mode; ///< How bytes are reached; 0 is ZT_MODE_MAP.
     uint32_t verify; ///< 1: also check every digest, including those of whole shards. 0: check the structure.
-    /// 1: reject unknown dtypes, encodings and formats, malformed digests and versions, and 1.2 sparse
-    /// indices other than u64. Reading and verifying then reject nonzero padding and bool bytes other than 0
-    /// and 1, too. 0: opening accepts these.
+    /// 1: opening rejects unknown dtypes, encodings and formats, malformed digests and versions, and 1.2
+    /// sparse indices other than u64; reading and verifying reject nonzero padding, and bool bytes other than
+    /// 0 and 1. 0: all of this is accepted.
     uint32_t strict;
     zt_advice advice; ///< A hint for the whole file; the system may ignore it.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0: 1 GiB.
@@ -493,7 +494,7 @@ zt_mode zt_file_mode(const zt_file *file);
 /// Of a model, the version of part 0.
 const char *zt_file_version(const zt_file *file);
 
-/// Number of files of a model; shards come last. 1 for a single file.
+/// Number of files of a model. Shards that a zTensor 2 file lists come last. 1 for a single file.
 size_t zt_part_count(const zt_file *file);
 
 /// One file of a model. A single file is its own part 0.
@@ -531,11 +532,11 @@ ZT_NODISCARD zt_status zt_component_ptr(const zt_component *component, const voi
 /// Each number is rounded once, to the nearest value of dtype, ties to even. As an integer, 1.5 and 2.5
 /// become 2. Float types keep infinity and NaN. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex
 /// element becomes two numbers. Elements that a sparse object does not have are 0. Blocks of GGUF are first
-/// decoded to f32 by ggml's scalar formula, quantized weights as docs/quantised.md and docs/formats.md
-/// define; for both dtype must be a float type. Returns ZT_ERROR_LIMIT if a finite number is too large for a
-/// float type, or a number is infinite, NaN or out of range for an integer type; the message gives the count.
-/// To accept such loss, use zt_read_batch with zt_read_request.lossy. Otherwise returns what
-/// zt_object_size_as and zt_component_read return.
+/// decoded to f32 by ggml's scalar formula. Quantized weights are decoded as docs/quantised.md and
+/// docs/formats.md define. From blocks and quantized weights, dtype must be a float type. Returns
+/// ZT_ERROR_LIMIT if a finite number is too large for a float type, or a number is infinite, NaN or out of
+/// range for an integer type; the message gives the count. To accept such loss, use zt_read_batch with
+/// zt_read_request.lossy. Otherwise returns what zt_object_size_as and zt_component_read return.
 ZT_NODISCARD zt_status zt_object_read_as(const zt_object *object, zt_dtype dtype, void *dst, size_t dst_size,
     size_t *written);
 
@@ -575,9 +576,9 @@ ZT_NODISCARD zt_status zt_object_read_slice(const zt_object *object, const uint6
 /// The length of a range that goes to the end.
 #define ZT_WHOLE 18446744073709551615ull
 
-/// One read of a batch or load. Set component, to read its bytes (or, with convert, its numbers), or object
-/// and convert. Set dst, dst_size, and one of these: length = ZT_WHOLE for everything; offset and length for
-/// a range of a component; start and count for a slice; rows and, for a component, row_length.
+/// One read of a batch or load. To read bytes, set component. To read numbers, set convert, and component or
+/// object. Set dst, dst_size, and one of these: length = ZT_WHOLE for everything; offset and length for a
+/// range of a component; start and count for a slice; rows and, for a component, row_length.
 struct zt_read_request {
     size_t struct_size;
     const zt_component *component; ///< The component to read; NULL if object is set.
@@ -594,7 +595,7 @@ struct zt_read_request {
     /// For evenly spaced rows: their number; else 0. Row i is row_length bytes at offset + i * row_stride and
     /// goes to dst + i * dst_stride.
     uint64_t rows;
-    uint64_t row_length; ///< Decoded bytes of a row: whole elements, unless the bytes are copied unchanged.
+    uint64_t row_length; ///< Decoded bytes of a row; whole elements if they are converted or swapped.
     uint64_t row_stride; ///< From one row to the next in the component, at least row_length; 0 for row_length.
     /// From one row to the next at dst, at least row_length; 0 for row_length. Bytes between rows stay
     /// unchanged.
@@ -607,9 +608,9 @@ struct zt_read_request {
     /// 0: ZT_ERROR_LIMIT.
     uint32_t lossy;
     uint32_t reserved; ///< Must be 0.
-    /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. A row is then
-    /// the whole last dimension: offset and row_stride count rows, row_length must be 0, dst_stride is in
-    /// bytes.
+    /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. A row of an
+    /// object is its whole last dimension: offset and row_stride count rows, row_length must be 0, dst_stride
+    /// is in bytes.
     const zt_object *object;
 };
 
@@ -891,7 +892,7 @@ typedef enum zt_load_kind_value {
     ZT_LOAD_KIND_DONE = 3, ///< The load has ended; status is its result.
 } zt_load_kind_value;
 
-/// In place of a slot: the bytes are at the request's dst, or kind is not ZT_LOAD_KIND_DATA.
+/// The slot of an event without one: the bytes are at the request's dst, or kind is not ZT_LOAD_KIND_DATA.
 #define ZT_NO_SLOT UINT32_MAX
 
 /// What zt_load_next reports.
@@ -902,7 +903,8 @@ struct zt_load_event {
     const char *message; ///< This thread's zt_last_error if status is a failure, else "".
     uint64_t tag; ///< The tag of the request.
     /// The bytes: at the request's dst, or in a slot until zt_load_release. If the ring begins at a multiple
-    /// of 64, converted numbers are aligned for their dtype; other bytes keep the file's alignment, up to 64.
+    /// of 64, converted numbers are aligned for their dtype. Other bytes are aligned as in the file, at most
+    /// to 64.
     const void *data;
     size_t size; ///< Bytes at data.
     uint64_t offset; ///< Where these bytes belong, counted from the first byte that the request delivers.
@@ -981,8 +983,8 @@ zt_dtype zt_value_dtype(const zt_value *value);
 /// Reads an array of numbers at once, or one number, without rounding.
 ///
 /// dtype: of the elements at dst. BOOL accepts bools. An integer dtype accepts integers in its range. A float
-/// dtype accepts numbers that it holds exactly: F32 refuses 0.1. If zt_value_dtype is not 0, it accepts every
-/// element.
+/// dtype accepts numbers that it holds exactly: F32 refuses 0.1. The dtype that zt_value_dtype returns
+/// accepts every element, unless it is 0.
 /// dst: receives zt_value_count elements (1 for a number or bool), of any alignment. Unchanged on failure.
 /// count: elements that fit at dst.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an element does not fit;
@@ -1148,7 +1150,8 @@ typedef enum zt_spec_value {
 
 /// The values of zt_digest.
 typedef enum zt_digest_value {
-    ZT_DIGEST_DEFAULT = 0, ///< For a component: zt_write_options.digest; there: CRC-32C, in zTensor 2 XXH3.
+    /// In a component: zt_write_options.digest. In zt_write_options: CRC-32C, or XXH3 for zTensor 2.
+    ZT_DIGEST_DEFAULT = 0,
     ZT_DIGEST_NONE = 1, ///< No digest.
     ZT_DIGEST_CRC32C = 2, ///< CRC-32C (Castagnoli): detects accidental damage.
     ZT_DIGEST_SHA256 = 3, ///< SHA-256: detects intentional changes, too, if nobody can change the manifest.
@@ -1187,9 +1190,9 @@ struct zt_write_options {
     /// than 0, the writer has failed. NULL: not called.
     zt_progress_callback progress;
     const zt_thread_hooks *thread_hooks; ///< Called on threads that the writer starts; NULL: none. Copied.
-    /// 1: canonical form of zTensor 2: equal tensors and attributes give equal files. Sort objects by the
-    /// bytes of their names, streamed components by those of their roles; otherwise
-    /// ZT_ERROR_INVALID_ARGUMENT.
+    /// 1: canonical form of zTensor 2: equal tensors and attributes give equal files. You have to write
+    /// objects in the order of the bytes of their names, and streamed components in the order of their roles.
+    /// Another order is ZT_ERROR_INVALID_ARGUMENT.
     uint32_t canonical;
     /// 1: copy components that do not match their digest or CRC-32 and count them in
     /// zt_write_summary.damaged. They get no new digest. 0: such a copy fails.
@@ -1380,8 +1383,8 @@ ZT_NODISCARD zt_status zt_write_attribute(zt_writer *writer, const char *object,
 ///
 /// The old content stays valid until zt_write_finish. After a crash, the file is either complete, or zt_open
 /// reports an interrupted append and zt_repair restores the old file. In a 1.1 or 1.2 file new objects follow
-/// the rules of 1.2. The version of a 1.1 file becomes 1.2.0 if a new object uses what 1.1 lacks, and every
-/// old object is valid in 1.2 (docs/versions.md).
+/// the rules of 1.2. If a new object uses what 1.1 lacks, the version of a 1.1 file becomes 1.2.0, or stays
+/// 1.1 if an old object would not be valid in 1.2 (docs/versions.md).
 /// The writer locks the file until it ends: other writers get ZT_ERROR_BUSY, and zt_open may get it, too.
 /// Files that are open stay readable. Forked children share the lock. On file systems without locks the
 /// library compares the file's identity, size and time before it writes; there two appends that begin at the

@@ -179,8 +179,8 @@ unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
     }
 }
 
-/// Finds a dense tensor or one of blocks by name and gives its bytes: borrowed if zt_component_ptr works,
-/// else decoded once into memory that the file keeps until it is closed.
+/// Finds a dense tensor, or a tensor that consists of blocks, by name and gives its bytes: borrowed if
+/// zt_component_ptr works, else decoded once into memory that the file keeps until it is closed.
 ///
 /// name: NUL-ended, as for zt_object_find. view: filled on success.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), or what

@@ -178,8 +178,8 @@ pub unsafe extern "C" fn zt_value_get_bytes(
 /// Reads an array of numbers at once, or one number, without rounding.
 ///
 /// dtype: of the elements at dst. BOOL accepts bools. An integer dtype accepts integers in its range. A float
-/// dtype accepts numbers that it holds exactly: F32 refuses 0.1. If zt_value_dtype is not 0, it accepts every
-/// element.
+/// dtype accepts numbers that it holds exactly: F32 refuses 0.1. The dtype that zt_value_dtype returns
+/// accepts every element, unless it is 0.
 /// dst: receives zt_value_count elements (1 for a number or bool), of any alignment. Unchanged on failure.
 /// count: elements that fit at dst.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an element does not fit;

@@ -35,7 +35,7 @@ pub struct zt_component_info {
     pub role_length: usize,
     /// The digest; NULL if absent.
     pub digest: *const c_char,
-    /// First stored byte, counted from the start of its part; a multiple of 64 in a .zt file.
+    /// First stored byte, counted from the start of its file (zt_part_info); a multiple of 64 in a .zt file.
     pub offset: u64,
     /// Stored bytes: compressed if the encoding compresses.
     pub stored_size: u64,

@@ -42,7 +42,7 @@ pub struct zt_object_info {
     pub component_count: usize,
     /// Component "data" of a dense object or of blocks; NULL for other formats.
     pub component: *const zt_component,
-    /// First stored byte, counted from the start of its part.
+    /// First stored byte, counted from the start of its file (zt_part_info).
     pub offset: u64,
     /// Stored bytes.
     pub stored_size: u64,

@@ -340,10 +340,10 @@ pub enum zt_shards_value {
 
 /// Opens a model of one or many files as one file.
 ///
-/// path: a file of the model, its index, or its folder (docs/models.md). An index (JSON with "weight_map"),
-/// or a file that an index beside it names, opens all files of the index. A numbered file
-/// (x-00001-of-00005.gguf) opens all five. options.shards says when shards of zTensor 2 are opened. If path
-/// is a symbolic link, the other files are looked for beside the link, then beside its target.
+/// path: a file of the model, its index, or its folder (docs/models.md). An index (JSON with "weight_map")
+/// opens all files that it names, and so does each of these files. A numbered file (x-00001-of-00005.gguf)
+/// opens all five. options.shards says when shards of zTensor 2 are opened. If path is a symbolic link, the
+/// other files are looked for beside the link, then beside its target.
 /// options: as for zt_open; max_objects and max_memory limit all files together. file: as for zt_open.
 /// Returns what zt_open returns for each file. ZT_ERROR_NO_FILE if files are missing, which the message
 /// names, or a folder has no model. ZT_ERROR_CORRUPT if two tensors share a name, or the files disagree on
@@ -384,7 +384,7 @@ pub unsafe extern "C" fn zt_open_parts(
     })
 }
 
-/// Number of files of a model; shards come last. 1 for a single file.
+/// Number of files of a model. Shards that a zTensor 2 file lists come last. 1 for a single file.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_part_count(file: Option<&zt_file>) -> usize {
     file.map_or(0, |file| file.file().part_count())

@@ -22,9 +22,9 @@ pub struct zt_open_options {
     pub mode: zt_mode,
     /// 1: also check every digest, including those of whole shards. 0: check the structure.
     pub verify: u32,
-    /// 1: reject unknown dtypes, encodings and formats, malformed digests and versions, and 1.2 sparse
-    /// indices other than u64. Reading and verifying then reject nonzero padding and bool bytes other than 0
-    /// and 1, too. 0: opening accepts these.
+    /// 1: opening rejects unknown dtypes, encodings and formats, malformed digests and versions, and 1.2
+    /// sparse indices other than u64; reading and verifying reject nonzero padding, and bool bytes other than
+    /// 0 and 1. 0: all of this is accepted.
     pub strict: u32,
     /// A hint for the whole file; the system may ignore it.
     pub advice: zt_advice,

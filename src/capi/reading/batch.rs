@@ -20,9 +20,9 @@ use crate::reader::{
 use std::ffi::{c_char, c_void, CStr};
 use std::ptr::NonNull;
 
-/// One read of a batch or load. Set component, to read its bytes (or, with convert, its numbers), or object
-/// and convert. Set dst, dst_size, and one of these: length = ZT_WHOLE for everything; offset and length for
-/// a range of a component; start and count for a slice; rows and, for a component, row_length.
+/// One read of a batch or load. To read bytes, set component. To read numbers, set convert, and component or
+/// object. Set dst, dst_size, and one of these: length = ZT_WHOLE for everything; offset and length for a
+/// range of a component; start and count for a slice; rows and, for a component, row_length.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_read_request {
@@ -50,7 +50,7 @@ pub struct zt_read_request {
     /// For evenly spaced rows: their number; else 0. Row i is row_length bytes at offset + i * row_stride and
     /// goes to dst + i * dst_stride.
     pub rows: u64,
-    /// Decoded bytes of a row: whole elements, unless the bytes are copied unchanged.
+    /// Decoded bytes of a row; whole elements if they are converted or swapped.
     pub row_length: u64,
     /// From one row to the next in the component, at least row_length; 0 for row_length.
     pub row_stride: u64,
@@ -67,9 +67,9 @@ pub struct zt_read_request {
     pub lossy: u32,
     /// Must be 0.
     pub reserved: u32,
-    /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. A row is then
-    /// the whole last dimension: offset and row_stride count rows, row_length must be 0, dst_stride is in
-    /// bytes.
+    /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. A row of an
+    /// object is its whole last dimension: offset and row_stride count rows, row_length must be 0, dst_stride
+    /// is in bytes.
     pub object: *const zt_object,
 }
 

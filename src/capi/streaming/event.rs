@@ -42,7 +42,7 @@ pub enum zt_load_kind_value {
     ZT_LOAD_KIND_DONE = 3,
 }
 
-/// In place of a slot: the bytes are at the request's dst, or kind is not ZT_LOAD_KIND_DATA.
+/// The slot of an event without one: the bytes are at the request's dst, or kind is not ZT_LOAD_KIND_DATA.
 pub const ZT_NO_SLOT: u32 = u32::MAX;
 
 /// How to load.
@@ -94,7 +94,8 @@ pub struct zt_load_event {
     /// The tag of the request.
     pub tag: u64,
     /// The bytes: at the request's dst, or in a slot until zt_load_release. If the ring begins at a multiple
-    /// of 64, converted numbers are aligned for their dtype; other bytes keep the file's alignment, up to 64.
+    /// of 64, converted numbers are aligned for their dtype. Other bytes are aligned as in the file, at most
+    /// to 64.
     pub data: *const c_void,
     /// Bytes at data.
     pub size: usize,

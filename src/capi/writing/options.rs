@@ -42,7 +42,7 @@ pub type zt_digest = i32;
 /// The values of zt_digest.
 #[repr(C)]
 pub enum zt_digest_value {
-    /// For a component: zt_write_options.digest; there: CRC-32C, in zTensor 2 XXH3.
+    /// In a component: zt_write_options.digest. In zt_write_options: CRC-32C, or XXH3 for zTensor 2.
     ZT_DIGEST_DEFAULT = 0,
     /// No digest.
     ZT_DIGEST_NONE = 1,
@@ -93,9 +93,9 @@ pub struct zt_write_options {
     pub progress: zt_progress_callback,
     /// Called on threads that the writer starts; NULL: none. Copied.
     pub thread_hooks: *const zt_thread_hooks,
-    /// 1: canonical form of zTensor 2: equal tensors and attributes give equal files. Sort objects by the
-    /// bytes of their names, streamed components by those of their roles; otherwise
-    /// ZT_ERROR_INVALID_ARGUMENT.
+    /// 1: canonical form of zTensor 2: equal tensors and attributes give equal files. You have to write
+    /// objects in the order of the bytes of their names, and streamed components in the order of their roles.
+    /// Another order is ZT_ERROR_INVALID_ARGUMENT.
     pub canonical: u32,
     /// 1: copy components that do not match their digest or CRC-32 and count them in
     /// zt_write_summary.damaged. They get no new digest. 0: such a copy fails.
