@@ -82,6 +82,8 @@ struct Finder<'f> {
     config: &'f Config,
     /// The schemes that the configuration allows.
     schemes: Vec<&'static Scheme>,
+    /// The bytes that names of codes end with.
+    ends: [bool; 256],
     /// Those of them that it names, with their scales and codes.
     said: Vec<(&'static Scheme, &'static Part, &'static Part)>,
     /// The number of the group that a tensor belongs to, or [`NO_GROUP`].
@@ -90,6 +92,9 @@ struct Finder<'f> {
     /// Hashes of the names of weights that no tensor has.
     names: HashTable<u64>,
     hasher: SeedableRandomState,
+    /// How far each tensor of the last weight was from the one by which it was found. Mostly, the next weight
+    /// has its tensors in the same order.
+    steps: [usize; MAX_PARTS],
     name: Vec<u8>,
     /// Of the weight that was found last.
     description: Description,
@@ -124,15 +129,22 @@ pub fn find(file: &File, config: &Config) -> Result<Groups> {
         let scales = scheme.parts.iter().find(|part| part.role == "scales")?;
         Some((*scheme, scales, scheme.parts.first()?))
     }));
+    let mut ends = [false; 256];
+    for part in schemes.iter().filter_map(|scheme| scheme.parts.first()) {
+        let end = part.suffix.bytes().last().and_then(|byte| ends.get_mut(usize::from(byte)));
+        end.into_iter().for_each(|end| *end = true);
+    }
     let mut finder = Finder {
         file,
         config,
         schemes,
+        ends,
         said,
         taken,
         groups: Groups::default(),
         names: HashTable::new(),
         hasher: crate::hash::state(),
+        steps: [0; MAX_PARTS],
         name: Vec::new(),
         description: Description::default(),
         counted: 0,
@@ -184,7 +196,10 @@ impl<'f> Finder<'f> {
         let Some(object) = self.tensor(at) else { return Ok(()) };
         let Some(data) = object.components().next() else { return Ok(()) };
         let (name, dtype, logical) = (object.name_bytes(), data.dtype(), data.known_logical());
-        if !matches!(dtype, Some(Dtype::U8 | Dtype::I8 | Dtype::U32 | Dtype::I32)) {
+        let may_end = |byte: &u8| self.ends.get(usize::from(*byte)) == Some(&true);
+        if !matches!(dtype, Some(Dtype::U8 | Dtype::I8 | Dtype::U32 | Dtype::I32))
+            || !name.last().is_some_and(may_end)
+        {
             return Ok(());
         }
         let mut said = None;
@@ -254,7 +269,7 @@ impl<'f> Finder<'f> {
         for at_scheme in 0..self.said.len() {
             let Some((scheme, scales, codes)) = self.said.get(at_scheme).copied() else { continue };
             let Some(module) = before(name, scales.suffix) else { continue };
-            if (scheme.scales)(dtype, logical) && self.position(module, codes.suffix, at)?.is_none() {
+            if (scheme.scales)(dtype, logical) && self.position(module, codes.suffix, at, 0)?.is_none() {
                 let siblings = self.siblings(scheme, module, at)?;
                 return self.add(scheme, module, &siblings, at);
             }
@@ -265,26 +280,35 @@ impl<'f> Finder<'f> {
     /// The tensors of a module that a scheme names. One of them is at that position.
     fn siblings(&mut self, scheme: &Scheme, module: &[u8], at: usize) -> Result<Siblings> {
         let mut siblings = Siblings { tensors: [NO_TENSOR; MAX_PARTS], other: NO_GROUP };
-        for (place, part) in siblings.tensors.iter_mut().zip(scheme.parts) {
-            let Some(at) = self.position(module, part.suffix, at)? else { continue };
-            if let Some(group) = self.taken.get(at).filter(|group| **group != NO_GROUP) {
+        for (number, (place, part)) in siblings.tensors.iter_mut().zip(scheme.parts).enumerate() {
+            let step = self.steps.get(number).copied().unwrap_or(0);
+            let Some(found) = self.position(module, part.suffix, at, step)? else { continue };
+            if let Some(group) = self.taken.get(found).filter(|group| **group != NO_GROUP) {
                 siblings.other = *group;
             }
-            *place = self.tensor(at).map_or(Ok(NO_TENSOR), |_| table_position(at))?;
+            *place = self.tensor(found).map_or(Ok(NO_TENSOR), |_| table_position(found))?;
+            self.steps.get_mut(number).into_iter().for_each(|step| *step = found.wrapping_sub(at));
         }
         Ok(siblings)
     }
 
-    /// The position of the object of that name, which is likely to be near a sibling.
-    fn position(&mut self, module: &[u8], suffix: &str, near: usize) -> Result<Option<usize>> {
+    /// The position of the object of that name, which is likely to be near a sibling, at that step.
+    fn position(&mut self, module: &[u8], suffix: &str, near: usize, step: usize) -> Result<Option<usize>> {
         const NEAR: [isize; 9] = [0, 1, -1, 2, -2, 3, -3, 4, -4];
         let length = module.len().saturating_add(suffix.len());
         if !self.file.capabilities().duplicate_names {
-            for at in NEAR.iter().filter_map(|step| near.checked_add_signed(*step)) {
-                let Some(name) = self.file.object(at).map(|object| object.name_bytes()) else { continue };
-                if name.len() == length && name.ends_with(suffix.as_bytes()) && name.starts_with(module) {
-                    return Ok(Some(at));
-                }
+            let is_it = |at: usize| {
+                let name = self.file.object(at).map_or(&b""[..], |object| object.name_bytes());
+                name.len() == length && name.ends_with(suffix.as_bytes()) && name.starts_with(module)
+            };
+            let likely = near.wrapping_add(step);
+            if is_it(likely) {
+                return Ok(Some(likely));
+            }
+            if let Some(at) =
+                NEAR.iter().filter_map(|step| near.checked_add_signed(*step)).find(|at| is_it(*at))
+            {
+                return Ok(Some(at));
             }
         }
         self.position_by_index(module, suffix)
