@@ -61,7 +61,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// C++17, C23 and clang warn if the status is ignored, but not of hints and functions that end a load.
+/// C++17, C23 and clang warn if a status is ignored, except from hints and functions that end a load.
 #if defined(__cplusplus) && __cplusplus >= 201703L || defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
 #define ZT_NODISCARD [[nodiscard]]
 #elif defined(__clang__) && !defined(__cplusplus)
@@ -247,10 +247,10 @@ ZT_NODISCARD zt_status zt_open(const char *path, const zt_open_options *options,
 
 /// Opens a model of one or many files as one file.
 ///
-/// path: a file of the model, its index, or its folder (docs/models.md). An index (JSON with "weight_map")
-/// opens all files that it names, and so does each of these files. A numbered file (x-00001-of-00005.gguf)
-/// opens all five. options.shards says when shards of zTensor 2 are opened. If path is a symbolic link, the
-/// other files are looked for beside the link, then beside its target.
+/// path: a file of the model, its index, or its folder (docs/models.md). An index (JSON with "weight_map"),
+/// or any of the files that it names, opens all of them. A numbered file (x-00001-of-00005.gguf) opens all
+/// five. options.shards says when shards of zTensor 2 are opened. If path is a symbolic link, the other files
+/// are looked for beside the link, then beside its target.
 /// options: as for zt_open; max_objects and max_memory limit all files together. file: as for zt_open.
 /// Returns what zt_open returns for each file. ZT_ERROR_NO_FILE if files are missing, which the message
 /// names, or a folder has no model. ZT_ERROR_CORRUPT if two tensors share a name, or the files disagree on
@@ -449,8 +449,8 @@ struct zt_open_options {
     zt_mode mode; ///< How bytes are reached; 0 is ZT_MODE_MAP.
     uint32_t verify; ///< 1: also check every digest, including those of whole shards. 0: check the structure.
     /// 1: opening rejects unknown dtypes, encodings and formats, malformed digests and versions, and 1.2
-    /// sparse indices other than u64; reading and verifying reject nonzero padding, and bool bytes other than
-    /// 0 and 1. 0: all of this is accepted.
+    /// sparse indices other than u64; reading rejects bool bytes other than 0 and 1, zt_verify nonzero
+    /// padding. 0: opening and reading accept all of this.
     uint32_t strict;
     zt_advice advice; ///< A hint for the whole file; the system may ignore it.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0: 1 GiB.
@@ -534,8 +534,8 @@ ZT_NODISCARD zt_status zt_component_ptr(const zt_component *component, const voi
 /// element becomes two numbers. Elements that a sparse object does not have are 0. Blocks of GGUF are first
 /// decoded to f32 by ggml's scalar formula. Quantized weights are decoded as docs/quantised.md and
 /// docs/formats.md define. From blocks and quantized weights, dtype must be a float type. Returns
-/// ZT_ERROR_LIMIT if a finite number is too large for a float type, or a number is infinite, NaN or out of
-/// range for an integer type; the message gives the count. To accept such loss, use zt_read_batch with
+/// ZT_ERROR_LIMIT if a finite number is too large for a float type, or an integer type cannot hold a number,
+/// infinity or NaN; the message gives the count. To accept such loss, use zt_read_batch with
 /// zt_read_request.lossy. Otherwise returns what zt_object_size_as and zt_component_read return.
 ZT_NODISCARD zt_status zt_object_read_as(const zt_object *object, zt_dtype dtype, void *dst, size_t dst_size,
     size_t *written);
@@ -578,7 +578,7 @@ ZT_NODISCARD zt_status zt_object_read_slice(const zt_object *object, const uint6
 
 /// One read of a batch or load. To read bytes, set component. To read numbers, set convert, and component or
 /// object. Set dst, dst_size, and one of these: length = ZT_WHOLE for everything; offset and length for a
-/// range of a component; start and count for a slice; rows and, for a component, row_length.
+/// range of a component; start and count for a slice; rows (of a component: and row_length).
 struct zt_read_request {
     size_t struct_size;
     const zt_component *component; ///< The component to read; NULL if object is set.
@@ -903,8 +903,8 @@ struct zt_load_event {
     const char *message; ///< This thread's zt_last_error if status is a failure, else "".
     uint64_t tag; ///< The tag of the request.
     /// The bytes: at the request's dst, or in a slot until zt_load_release. If the ring begins at a multiple
-    /// of 64, converted numbers are aligned for their dtype. Other bytes are aligned as in the file, at most
-    /// to 64.
+    /// of 64, converted numbers are aligned for their dtype. Other bytes are aligned at least as in the file,
+    /// up to 64.
     const void *data;
     size_t size; ///< Bytes at data.
     uint64_t offset; ///< Where these bytes belong, counted from the first byte that the request delivers.
@@ -1215,8 +1215,8 @@ ZT_NODISCARD zt_status zt_write_component(zt_writer *writer, const zt_component_
 
 /// Adds bytes to the open component, in the host's byte order. A call may end within an element. Nothing is
 /// kept after the call.
-/// Returns ZT_ERROR_STATE if no component is open, ZT_ERROR_BUFFER_SIZE if more bytes come than were
-/// announced or fit the shape, ZT_ERROR_CORRUPT if they break a rule that zt_verify checks, ZT_ERROR_IO.
+/// Returns ZT_ERROR_STATE if no component is open, ZT_ERROR_BUFFER_SIZE if the bytes exceed the announced
+/// size or the shape, ZT_ERROR_CORRUPT if they break a rule that zt_verify checks, ZT_ERROR_IO.
 /// A refused call writes nothing, and you may call again, unless the writer has failed.
 ZT_NODISCARD zt_status zt_write_data(zt_writer *writer, const void *data, size_t size);
 
@@ -1250,9 +1250,9 @@ struct zt_object_desc {
     size_t struct_size;
     const char *name; ///< The name, UTF-8, not NULL.
     size_t name_length; ///< Bytes of the name; 0 if it is NUL-ended.
-    zt_format format; ///< The format, not ZT_FORMAT_BLOCKS; with ZT_FORMAT_OTHER set format_name.
+    zt_format format; ///< The format; for blocks ZT_FORMAT_OTHER, not ZT_FORMAT_BLOCKS.
     uint32_t reserved; ///< Must be 0.
-    const char *format_name; ///< The name of a format that the library does not know; else NULL.
+    const char *format_name; ///< The name for ZT_FORMAT_OTHER, also of blocks: "gguf.q4_0/1". Else NULL.
     const uint64_t *shape; ///< The dimensions, outermost first.
     size_t rank; ///< Number of dimensions.
     const zt_component_desc *components; ///< The components for zt_write_object; NULL for zt_write_begin.
@@ -1383,8 +1383,8 @@ ZT_NODISCARD zt_status zt_write_attribute(zt_writer *writer, const char *object,
 ///
 /// The old content stays valid until zt_write_finish. After a crash, the file is either complete, or zt_open
 /// reports an interrupted append and zt_repair restores the old file. In a 1.1 or 1.2 file new objects follow
-/// the rules of 1.2. If a new object uses what 1.1 lacks, the version of a 1.1 file becomes 1.2.0, or stays
-/// 1.1 if an old object would not be valid in 1.2 (docs/versions.md).
+/// the rules of 1.2. If a new object uses what 1.1 lacks, the version of a 1.1 file becomes 1.2.0. It stays
+/// 1.1 if an old object would not be valid in 1.2; the new object is written all the same (docs/versions.md).
 /// The writer locks the file until it ends: other writers get ZT_ERROR_BUSY, and zt_open may get it, too.
 /// Files that are open stay readable. Forked children share the lock. On file systems without locks the
 /// library compares the file's identity, size and time before it writes; there two appends that begin at the

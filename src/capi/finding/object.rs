@@ -128,8 +128,8 @@ fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_componen
 /// element becomes two numbers. Elements that a sparse object does not have are 0. Blocks of GGUF are first
 /// decoded to f32 by ggml's scalar formula. Quantized weights are decoded as docs/quantised.md and
 /// docs/formats.md define. From blocks and quantized weights, dtype must be a float type. Returns
-/// ZT_ERROR_LIMIT if a finite number is too large for a float type, or a number is infinite, NaN or out of
-/// range for an integer type; the message gives the count. To accept such loss, use zt_read_batch with
+/// ZT_ERROR_LIMIT if a finite number is too large for a float type, or an integer type cannot hold a number,
+/// infinity or NaN; the message gives the count. To accept such loss, use zt_read_batch with
 /// zt_read_request.lossy. Otherwise returns what zt_object_size_as and zt_component_read return.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_read_as(

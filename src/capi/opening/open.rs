@@ -340,10 +340,10 @@ pub enum zt_shards_value {
 
 /// Opens a model of one or many files as one file.
 ///
-/// path: a file of the model, its index, or its folder (docs/models.md). An index (JSON with "weight_map")
-/// opens all files that it names, and so does each of these files. A numbered file (x-00001-of-00005.gguf)
-/// opens all five. options.shards says when shards of zTensor 2 are opened. If path is a symbolic link, the
-/// other files are looked for beside the link, then beside its target.
+/// path: a file of the model, its index, or its folder (docs/models.md). An index (JSON with "weight_map"),
+/// or any of the files that it names, opens all of them. A numbered file (x-00001-of-00005.gguf) opens all
+/// five. options.shards says when shards of zTensor 2 are opened. If path is a symbolic link, the other files
+/// are looked for beside the link, then beside its target.
 /// options: as for zt_open; max_objects and max_memory limit all files together. file: as for zt_open.
 /// Returns what zt_open returns for each file. ZT_ERROR_NO_FILE if files are missing, which the message
 /// names, or a folder has no model. ZT_ERROR_CORRUPT if two tensors share a name, or the files disagree on

@@ -23,8 +23,8 @@ pub struct zt_open_options {
     /// 1: also check every digest, including those of whole shards. 0: check the structure.
     pub verify: u32,
     /// 1: opening rejects unknown dtypes, encodings and formats, malformed digests and versions, and 1.2
-    /// sparse indices other than u64; reading and verifying reject nonzero padding, and bool bytes other than
-    /// 0 and 1. 0: all of this is accepted.
+    /// sparse indices other than u64; reading rejects bool bytes other than 0 and 1, zt_verify nonzero
+    /// padding. 0: opening and reading accept all of this.
     pub strict: u32,
     /// A hint for the whole file; the system may ignore it.
     pub advice: zt_advice,

@@ -22,7 +22,7 @@ use std::ptr::NonNull;
 
 /// One read of a batch or load. To read bytes, set component. To read numbers, set convert, and component or
 /// object. Set dst, dst_size, and one of these: length = ZT_WHOLE for everything; offset and length for a
-/// range of a component; start and count for a slice; rows and, for a component, row_length.
+/// range of a component; start and count for a slice; rows (of a component: and row_length).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_read_request {

@@ -94,8 +94,8 @@ pub struct zt_load_event {
     /// The tag of the request.
     pub tag: u64,
     /// The bytes: at the request's dst, or in a slot until zt_load_release. If the ring begins at a multiple
-    /// of 64, converted numbers are aligned for their dtype. Other bytes are aligned as in the file, at most
-    /// to 64.
+    /// of 64, converted numbers are aligned for their dtype. Other bytes are aligned at least as in the file,
+    /// up to 64.
     pub data: *const c_void,
     /// Bytes at data.
     pub size: usize,

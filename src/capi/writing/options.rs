@@ -160,11 +160,11 @@ pub struct zt_object_desc {
     pub name: *const c_char,
     /// Bytes of the name; 0 if it is NUL-ended.
     pub name_length: usize,
-    /// The format, not ZT_FORMAT_BLOCKS; with ZT_FORMAT_OTHER set format_name.
+    /// The format; for blocks ZT_FORMAT_OTHER, not ZT_FORMAT_BLOCKS.
     pub format: zt_format,
     /// Must be 0.
     pub reserved: u32,
-    /// The name of a format that the library does not know; else NULL.
+    /// The name for ZT_FORMAT_OTHER, also of blocks: "gguf.q4_0/1". Else NULL.
     pub format_name: *const c_char,
     /// The dimensions, outermost first.
     pub shape: *const u64,

@@ -108,8 +108,8 @@ pub unsafe extern "C" fn zt_write_create(
 ///
 /// The old content stays valid until zt_write_finish. After a crash, the file is either complete, or zt_open
 /// reports an interrupted append and zt_repair restores the old file. In a 1.1 or 1.2 file new objects follow
-/// the rules of 1.2. If a new object uses what 1.1 lacks, the version of a 1.1 file becomes 1.2.0, or stays
-/// 1.1 if an old object would not be valid in 1.2 (docs/versions.md).
+/// the rules of 1.2. If a new object uses what 1.1 lacks, the version of a 1.1 file becomes 1.2.0. It stays
+/// 1.1 if an old object would not be valid in 1.2; the new object is written all the same (docs/versions.md).
 /// The writer locks the file until it ends: other writers get ZT_ERROR_BUSY, and zt_open may get it, too.
 /// Files that are open stay readable. Forked children share the lock. On file systems without locks the
 /// library compares the file's identity, size and time before it writes; there two appends that begin at the
@@ -195,8 +195,8 @@ pub unsafe extern "C" fn zt_write_component(
 
 /// Adds bytes to the open component, in the host's byte order. A call may end within an element. Nothing is
 /// kept after the call.
-/// Returns ZT_ERROR_STATE if no component is open, ZT_ERROR_BUFFER_SIZE if more bytes come than were
-/// announced or fit the shape, ZT_ERROR_CORRUPT if they break a rule that zt_verify checks, ZT_ERROR_IO.
+/// Returns ZT_ERROR_STATE if no component is open, ZT_ERROR_BUFFER_SIZE if the bytes exceed the announced
+/// size or the shape, ZT_ERROR_CORRUPT if they break a rule that zt_verify checks, ZT_ERROR_IO.
 /// A refused call writes nothing, and you may call again, unless the writer has failed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_data(

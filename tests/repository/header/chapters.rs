@@ -20,7 +20,7 @@ pub const HANDLES: &[&str] =
 
 /// Declarations that are not Rust items.
 pub const MACROS: &str = "\
-/// C++17, C23 and clang warn if the status is ignored, but not of hints and functions that end a load.
+/// C++17, C23 and clang warn if a status is ignored, except from hints and functions that end a load.
 #if defined(__cplusplus) && __cplusplus >= 201703L || defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
 #define ZT_NODISCARD [[nodiscard]]
 #elif defined(__clang__) && !defined(__cplusplus)
