@@ -15,8 +15,10 @@ use ztensor::model::manifest::Format;
 /// needs their floats.
 const KEPT: [&str; 3] = ["_norm.", "ffn_gate_inp", "ssm_conv1d"];
 
-pub const FILE_TYPE: &str = "general.file_type";
-pub const QUANTIZATION_VERSION: &str = "general.quantization_version";
+/// The keys of a GGUF file about its blocks. llama.cpp reads them only as u32.
+pub const KEYS: [&str; 2] = [FILE_TYPE, QUANTIZATION_VERSION];
+const FILE_TYPE: &str = "general.file_type";
+const QUANTIZATION_VERSION: &str = "general.quantization_version";
 
 /// Decides for each object whether to quantize it, and to which type.
 pub fn decide(choices: &mut [Choice<'_>], input: &Input, given: &Convert, notes: &Notes) -> Outcome<()> {

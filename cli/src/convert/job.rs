@@ -1,8 +1,10 @@
 //! What all conversions have: the input, its selected objects, the options, and the result.
 
+use super::blocks;
 use super::choice::Choice;
 use super::converted::Converted;
 use super::input::Input;
+use super::losses::Refused;
 use crate::arguments::{Convert, Target};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -25,6 +27,8 @@ pub struct Job<'a> {
     pub bar: Bar,
     /// The names of objects that the output does not have, because it cannot represent them.
     pub left_out: RefCell<HashSet<Vec<u8>>>,
+    /// What the output cannot represent, and must not leave out.
+    pub refused: RefCell<Vec<Refused>>,
     pub notes: Notes,
     /// The effect of `--dtype`.
     pub converted: Converted,
@@ -57,8 +61,8 @@ impl<'a> Job<'a> {
         bar: Bar,
     ) -> Job<'a> {
         let (left_out, notes, converted) = (RefCell::default(), Notes::default(), Converted::default());
-        let scales = OnceCell::new();
-        Job { arguments, input, choices, interrupt, bar, left_out, notes, converted, scales }
+        let (refused, scales) = (RefCell::default(), OnceCell::new());
+        Job { arguments, input, choices, interrupt, bar, left_out, refused, notes, converted, scales }
     }
 
     /// Notes digests of the input that the output cannot store.
@@ -104,10 +108,20 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Leaves out an attribute of the file, or fails with the reason why it cannot be represented.
-    pub fn leave_attribute_out(&self, key: Value<'_>, why: &str) -> Outcome<()> {
+    /// Leaves out an attribute of the file, or refuses it with the reason why it cannot be represented.
+    pub fn leave_attribute_out(&self, key: Value<'_>, why: &str) {
+        // Whoever asks for floats does not need to allow that facts about blocks are lost.
+        let is_of_blocks = blocks::KEYS.iter().any(|of_blocks| key.is_text(of_blocks));
         let name = key.as_text().map_or_else(|| format!("{key:?}"), str::to_owned);
-        self.leave_out("attribute", &shown_key(key), &name, why)
+        match is_of_blocks && self.converts_blocks() {
+            true => self.notes.add(
+                What::LeftOut,
+                "attribute",
+                &name,
+                "--dtype converts the types that it describes",
+            ),
+            false => self.leave_out("attribute", &shown_key(key), &name, why),
+        }
     }
 
     /// A failure of the output.

@@ -1,5 +1,6 @@
-//! Handles what the output cannot represent: refuses it or, with --lossy, leaves it out and notes it. Damaged
-//! bytes are refused or, with --allow-damaged, noted.
+//! Handles what the output cannot represent: refuses it or, with --lossy, leaves it out and notes it. One
+//! message has all refusals and the options that help. Damaged bytes are refused or, with --allow-damaged,
+//! noted.
 
 use super::choice::Choice;
 use super::job::Job;
@@ -13,6 +14,79 @@ use ztensor::model::dtype::{Class, Dtype, Numbers};
 use ztensor::model::manifest::Format;
 use ztensor::reader::{Component, Object};
 use ztensor::writer::Loss;
+
+/// The options that help against a refusal.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Remedy {
+    /// `--lossy` leaves the thing out.
+    Lossy,
+    /// `--dtype` converts the object to this dtype, which the output has.
+    Dtype(&'static str),
+    /// `--dtype` with this dtype, f32 or f64, keeps the object's numbers finite.
+    Wider(&'static str),
+}
+
+impl Remedy {
+    /// Whether it is the same option.
+    fn is_like(self, other: Remedy) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
+/// Things that the output cannot represent, for which the same options help.
+pub struct Refused {
+    noun: &'static str,
+    remedy: Remedy,
+    /// What the first one is, and why it is refused.
+    first: String,
+    count: u64,
+}
+
+impl Refused {
+    /// The noun, after the number of things if there are several kinds.
+    fn things(&self, is_alone: bool) -> String {
+        match (is_alone, self.count) {
+            (false, count) => text::count(count, self.noun),
+            (true, 1) => format!("the {}", self.noun),
+            (true, _) => format!("the {}s", self.noun),
+        }
+    }
+}
+
+/// The message about all refusals: the first of each kind, then the options.
+fn message(all: &[Refused]) -> String {
+    let reason = |refused: &Refused| match refused.count - 1 {
+        0 => refused.first.clone(),
+        more => format!("{} (and {})", refused.first, text::count(more, &format!("more {}", refused.noun))),
+    };
+    let reasons: Vec<_> = all.iter().map(reason).collect();
+    let options = match all {
+        [refused] => {
+            let (things, them) = (refused.things(true), if refused.count == 1 { "it" } else { "them" });
+            match refused.remedy {
+                Remedy::Lossy => format!("--lossy leaves {things} out"),
+                Remedy::Dtype(to) => format!("--dtype {to} converts {them}; --lossy leaves {things} out"),
+                Remedy::Wider(to) => format!("--dtype {to} keeps them finite; --lossy allows that"),
+            }
+        }
+        several => {
+            let lossy = several.iter().filter(|refused| refused.remedy == Remedy::Lossy);
+            let lossy: Vec<_> = lossy.map(|refused| refused.things(false)).collect();
+            let converted = several.iter().find_map(|refused| match refused.remedy {
+                Remedy::Dtype(to) => Some(format!("--dtype {to} converts {}", refused.things(false))),
+                _ => None,
+            });
+            let wider = several.iter().find_map(|refused| match refused.remedy {
+                Remedy::Wider(to) => Some(format!("--dtype {to} keeps the numbers finite")),
+                _ => None,
+            });
+            let left_out = (!lossy.is_empty()).then(|| format!("--lossy leaves {} out", lossy.join(" and ")));
+            let options: Vec<_> = converted.or(wider).into_iter().chain(left_out).collect();
+            options.join(", and ")
+        }
+    };
+    format!("{}; {options}", reasons.join("; "))
+}
 
 /// Whether `--dtype` converts an object: a dense tensor of floats, or a quantized object.
 pub fn converts(object: &Object<'_>, to: Dtype) -> bool {
@@ -28,22 +102,47 @@ pub fn check_sources(object: &Object<'_>) -> Result<(), Error> {
 }
 
 impl Job<'_> {
-    /// Leaves out the thing with this `name`, or fails with the reason why it cannot be represented.
-    pub fn leave_out(&self, noun: &'static str, subject: &str, name: &str, why: &str) -> Outcome<()> {
+    /// Leaves out the thing with this `name`, or refuses it with the reason why it cannot be represented.
+    pub fn leave_out(&self, noun: &'static str, subject: &str, name: &str, why: &str) {
         match self.arguments.lossy {
-            true => {
-                self.notes.add(What::LeftOut, noun, name, why);
-                Ok(())
-            }
-            false => Err(self.refusal(format!("{subject}: {why}; --lossy leaves the {noun} out"))),
+            true => self.notes.add(What::LeftOut, noun, name, why),
+            false => self.refuse(noun, Remedy::Lossy, format!("{subject}: {why}")),
         }
     }
 
-    /// Leaves out an object, or fails with the reason why it cannot be represented.
-    pub fn leave_object_out(&self, choice: &Choice<'_>, why: &str) -> Outcome<()> {
-        self.leave_out("object", &choice.shown(), &choice.shown_name(), why)?;
+    /// Leaves out an object, or refuses it with the reason why it cannot be represented.
+    pub fn leave_object_out(&self, choice: &Choice<'_>, remedy: Remedy, why: &str) {
+        match self.arguments.lossy {
+            true => self.notes.add(What::LeftOut, "object", &choice.shown_name(), why),
+            false => self.refuse("object", remedy, format!("{}: {why}", choice.shown())),
+        }
         self.left_out.borrow_mut().insert(choice.name.clone());
-        Ok(())
+    }
+
+    /// Remembers something that must not be lost, for [`Job::check_refused`].
+    fn refuse(&self, noun: &'static str, remedy: Remedy, first: String) {
+        let mut all = self.refused.borrow_mut();
+        match all.iter_mut().find(|refused| refused.noun == noun && refused.remedy.is_like(remedy)) {
+            Some(refused) => {
+                refused.count += 1;
+                refused.remedy = refused.remedy.max(remedy);
+            }
+            None => all.push(Refused { noun, remedy, first, count: 1 }),
+        }
+    }
+
+    /// Fails if something was refused. Call it before anything is written.
+    pub fn check_refused(&self) -> Outcome<()> {
+        match self.refused.borrow().as_slice() {
+            [] => Ok(()),
+            all => Err(self.refusal(message(all))),
+        }
+    }
+
+    /// Whether blocks become floats, because `--dtype` is given or a refusal proposes it.
+    pub fn converts_blocks(&self) -> bool {
+        let is_proposed = |refused: &Refused| matches!(refused.remedy, Remedy::Dtype(_));
+        self.arguments.dtype.is_some() || self.refused.borrow().iter().any(is_proposed)
     }
 
     /// Whether the object with this name is not in the output.
@@ -196,14 +295,15 @@ impl Job<'_> {
         self.converted.add(&found);
         if found.lost > 0 {
             let numbers = text::count(found.lost, "finite number");
-            let to = to.name();
-            if !self.arguments.lossy {
-                let name = choice.shown();
-                let why = format!("{name}: {numbers} would become infinite as {to}; --lossy allows that");
-                return Err(Failure::at(&self.arguments.input, why));
+            if self.arguments.lossy {
+                let why = format!("{numbers} became infinite as {}", to.name());
+                self.notes.add(What::Lossy, "object", &choice.shown_name(), why);
+            } else {
+                let is_f64 = object.components().any(|component| component.dtype() == Some(Dtype::F64));
+                let wider = if is_f64 { Dtype::F64 } else { Dtype::F32 }.name();
+                let why = format!("{}: {numbers} would become infinite as {}", choice.shown(), to.name());
+                self.refuse("object", Remedy::Wider(wider), why);
             }
-            let why = format!("{numbers} became infinite as {to}");
-            self.notes.add(What::Lossy, "object", &choice.shown_name(), why);
         }
         Ok(Some(to))
     }

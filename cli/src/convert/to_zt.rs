@@ -4,7 +4,7 @@
 use super::blocks;
 use super::choice::{Choice, NOT_UTF8};
 use super::job::{Job, Written};
-use super::losses::converts;
+use super::losses::{converts, Remedy};
 use super::shards;
 use crate::arguments::{self, Convert, Floats, Spec};
 use crate::elements;
@@ -75,7 +75,8 @@ fn write_file(
             job.notes.add(What::NotConverted, "object", &choice.shown_name(), why);
         }
         let Some(name) = choice.text_name() else {
-            job.leave_object_out(choice, &format!("a .zt file cannot represent {NOT_UTF8}"))?;
+            job.leave_object_out(choice, Remedy::Lossy, &format!("a .zt file cannot represent {NOT_UTF8}"));
+            job.check_refused()?;
             continue;
         };
         if job.leaves_undecodable_out(choice)? {
@@ -85,6 +86,7 @@ fn write_file(
             Some(_) => job.check_scales(choice)?,
             None => drop(job.check_dtype(choice)?),
         }
+        job.check_refused()?;
         let recode = Recode { blocks: choice.blocks, ..recode };
         if !job.with_losses(Some(choice), |agree| writer.copy_agreed(object, name, &recode, agree))? {
             job.left_out.borrow_mut().insert(choice.name.clone());
