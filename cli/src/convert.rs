@@ -130,7 +130,7 @@ fn report(job: &Job<'_>, written: &Written, files: usize, started: Instant) -> O
         let mut out = Output::new();
         match arguments.json {
             true => out.json(&format!("{:#}\n", with_errors(job.notes.with(facts))))?,
-            false => out.line(format_args!("{line}"))?,
+            false => out.line(format_args!("{}", out.wrapped(&line)))?,
         }
         out.flush()?;
     }
