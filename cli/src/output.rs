@@ -23,6 +23,7 @@ pub struct Output {
 pub enum Tone {
     Heading,
     Good,
+    Warning,
     Bad,
 }
 
@@ -73,6 +74,7 @@ impl Output {
         let code = match tone {
             Tone::Heading => "1",
             Tone::Good => "32",
+            Tone::Warning => "33",
             Tone::Bad => "31",
         };
         if self.coloured {
