@@ -33,11 +33,12 @@ use crate::{progress, text};
 use input::Input;
 use job::{Job, Written};
 use serde_json::json;
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 pub use tensor::{emit, emit_numbers, Elements};
 use ztensor::error::Cause;
-use ztensor::reader::{OpenOptions, VerifyOptions, VerifyReport};
+use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 
 pub fn run(arguments: &Convert) -> Outcome<()> {
     let started = Instant::now();
@@ -202,6 +203,12 @@ impl Convert {
             if let Some((option, _)) = zt.iter().find(|(_, given)| *given) {
                 return refused(option, ".zt");
             }
+        }
+        let mut keys = HashSet::new();
+        if let Some(set) = self.set.iter().find(|set| set.key() == File::ORIGIN || !keys.insert(set.key())) {
+            let why =
+                format!("--set: the attribute {:?} is given twice, or is one that zt writes", set.key());
+            return Err(Failure::Message(why));
         }
         let usual = self.types.iter().filter(|rule| rule.name.is_none()).count();
         match self.shard_size {

@@ -240,7 +240,10 @@ impl<'a> Keys<'a> {
             let is_alignment = name == ALIGNMENT;
             let stated = if is_alignment { Some(Type::Scalar(Scalar::Number(Dtype::U32))) } else { stated };
             let u32_type = Type::Scalar(Scalar::Number(Dtype::U32));
-            let is_u32 = blocks::KEYS.iter().any(|key| name == key.as_bytes()) && u32_type.holds(value);
+            // llama.cpp reads most numbers only as u32.
+            let is_u32 = blocks::KEYS.iter().any(|key| name == key.as_bytes())
+                || key.as_text().is_some_and(|key| job.sets(key));
+            let is_u32 = is_u32 && u32_type.holds(value);
             let stated = stated.or(is_u32.then_some(u32_type));
             let Some(type_of) = stated.or_else(|| Type::found(value)) else {
                 refused("its value");

@@ -129,16 +129,32 @@ impl<'a> Job<'a> {
         Failure::at(&self.arguments.output, why)
     }
 
-    /// The attributes of the file to write, except the one about its origin.
-    pub fn attributes(&self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
-        let wanted = !self.arguments.no_attributes;
+    /// The attributes of the file to write, with those of `--set`, and without the one about its origin.
+    pub fn attributes(&self) -> Vec<(Value<'a>, Value<'a>)> {
+        let given = self.arguments;
         let part_keys = self.file().part_keys();
-        let pairs = self.file().attributes().unwrap_or(Value::EMPTY_MAP).pairs();
-        pairs.filter(move |(key, value)| {
+        let pairs =
+            self.file().attributes().filter(|_| !given.no_attributes).unwrap_or(Value::EMPTY_MAP).pairs();
+        let is_kept = |(key, value): &(Value<'a>, Value<'a>)| {
             let is_origin = key.is_text(File::ORIGIN) && value.as_map().is_some();
-            let is_of_part = part_keys.iter().any(|other| key.is_text(other));
-            wanted && !is_origin && !is_of_part
-        })
+            !is_origin && !part_keys.iter().any(|other| key.is_text(other))
+        };
+        let changed = |(key, value): (Value<'a>, Value<'a>)| {
+            let set = given.set.iter().find(|set| key.is_text(set.key()));
+            (key, set.map_or(value, |set| set.value()))
+        };
+        let mut all: Vec<_> = pairs.filter(is_kept).map(changed).collect();
+        for set in &given.set {
+            if !all.iter().any(|(key, _)| key.is_text(set.key())) {
+                all.push((set.key_value(), set.value()));
+            }
+        }
+        all
+    }
+
+    /// Whether `--set` has this key.
+    pub fn sets(&self, key: &str) -> bool {
+        self.arguments.set.iter().any(|set| set.key() == key)
     }
 
     /// The tensors that are written in place of a quantized weight, which was these; none if it is written as

@@ -122,10 +122,11 @@ fn decoded_size(choice: &Choice<'_>, floats: Option<Dtype>) -> u64 {
 
 /// The attributes of the output, including `ztensor.origin`. For several files, that says how many there are.
 fn attributes(job: &Job<'_>, parts: usize) -> Outcome<Attributes> {
-    if job.arguments.no_attributes {
-        return Ok(Attributes::default());
-    }
-    let copied = job.file().attributes_to_copy().and_then(|mut attributes| {
+    let copied = match job.arguments.no_attributes {
+        true => Ok(Attributes::default()),
+        false => job.file().attributes_to_copy(),
+    };
+    let copied = copied.and_then(|mut attributes| {
         let Some(origin) = attributes.get(File::ORIGIN).filter(|_| parts > 1) else { return Ok(attributes) };
         let origin = OwnedValue::build(|map| {
             map.begin_map(None)?;
@@ -144,6 +145,9 @@ fn attributes(job: &Job<'_>, parts: usize) -> Outcome<Attributes> {
         let is_of_llama = attributes.get("general.architecture").is_some();
         for (key, number) in blocks::facts(job).into_iter().filter(|_| is_of_llama) {
             attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number.into()))?.get())?;
+        }
+        for set in &job.arguments.set {
+            attributes.set(set.key(), set.value())?;
         }
         Ok(attributes)
     });

@@ -327,3 +327,96 @@ fn two_tensors_of_one_name_are_refused_by_every_target() {
     assert!(names_in(&folder).is_empty());
     run(&[&"convert", &twice, &folder.join("model.safetensors.index.json")]).bad(&["the extension is not"]);
 }
+
+/// The attributes of a file: key, type and value.
+fn attributes(path: &Path) -> Vec<(String, String, String)> {
+    let json: serde_json::Value = serde_json::from_str(&run(&[&"attr", &path, &"--json"]).good()).unwrap();
+    let text = |entry: &serde_json::Value, key: &str| entry[key].as_str().unwrap().to_owned();
+    let entries = json["attributes"].as_array().unwrap().iter();
+    entries.map(|entry| (text(entry, "key"), text(entry, "type"), entry["value"].to_string())).collect()
+}
+
+#[test]
+fn attributes_are_set_in_the_output() {
+    let folder = folder("options-set");
+    let from = gguf_with_blocks(&folder);
+    let convert = |to: &str, options: &[&str]| {
+        let to = folder.join(to);
+        let ran = zt().args(["convert", "--force", "--verify"]).args(options).args([&from, &to]).output();
+        Ran::of(ran.unwrap()).good();
+        to
+    };
+    let set = ["--set=tokens=[\"x\"]", "--set=a.b=it is=text", "--set=n=77", "--set=f=1.5", "--set=m=-1"];
+    let to = convert("out.gguf", &set);
+    let found = attributes(&to);
+    let expected = |key: &str, kind: &str, value: &str| (key.to_owned(), kind.to_owned(), value.to_owned());
+    for entry in [
+        expected("llama.block_count", "i32", "2"),
+        expected("tokens", "[string] x 1", r#"["x"]"#),
+        expected("a.b", "string", r#""it is=text""#),
+        expected("n", "u32", "77"),
+        expected("f", "f32", "1.5"),
+        expected("m", "i32", "-1"),
+    ] {
+        assert!(found.contains(&entry), "{entry:?}: {found:?}");
+    }
+    let diff = run(&[&"diff", &from, &to]);
+    assert!(diff.out.lines().filter(|line| line.starts_with("~ ")).count() == 5, "{diff:?}");
+    // A key has the type of the input, in every output; without the other attributes, too.
+    for (output, options) in [("one.zt", &[][..]), ("two.zt", &["--spec=2"])] {
+        let zt = convert(output, &[options, &["--set=llama.block_count=3"]].concat());
+        assert_eq!(run(&[&"attr", &zt, &"llama.block_count"]).good(), "3\n");
+        let again = folder.join("again.gguf");
+        assert_eq!(run(&[&"convert", &"--force", &zt, &again]).status, 0);
+        let entry = expected("llama.block_count", "i32", "3");
+        assert!(attributes(&again).contains(&entry), "{:?}", attributes(&again));
+        let alone = convert(output, &[options, &["--set=k=1", "--no-attributes"]].concat());
+        assert_eq!(attributes(&alone).iter().map(|entry| entry.0.as_str()).collect::<Vec<_>>(), ["k"]);
+    }
+    let texts = convert("out.safetensors", &["--dtype=f16", "--set=license=MIT", "--no-attributes"]);
+    assert_eq!(attributes(&texts), [expected("license", "string", r#""MIT""#)]);
+    // It is refused like another attribute that the output does not have.
+    let npz = folder.join("out.npz");
+    run(&[&"convert", &from, &npz, &"--dtype=f32", &"--no-attributes", &"--set=k=1"])
+        .bad(&["attribute \"k\": npz has no attributes; --lossy leaves the attribute out"]);
+    // The types of blocks, which this conversion states itself.
+    let typed = folder.join("typed.gguf");
+    run(&[&"convert", &folder.join("model.zt"), &typed, &"--type=q8_0", &"--set=general.file_type=1"]).good();
+    assert!(attributes(&typed).contains(&expected("general.file_type", "u32", "1")));
+    for (option, why) in [("k", "not KEY=VALUE"), ("=1", "not KEY=VALUE")] {
+        let ran = run(&[&"convert", &from, &to, &"--set", &option]);
+        assert!(ran.status == 2 && ran.err.contains(why), "{ran:?}");
+    }
+    let twice = ["--force", "--set=k=1", "--set=k=2"].map(String::from);
+    Ran::of(zt().arg("convert").args(twice).args([&from, &to]).output().unwrap())
+        .bad(&["--set: the attribute \"k\" is given twice"]);
+    run(&[&"convert", &from, &to, &"--force", &"--set=ztensor.origin=1"]).bad(&["is one that zt writes"]);
+}
+
+/// The message has the command, which works.
+#[test]
+fn a_file_that_cannot_be_edited_names_the_command_that_sets_its_attribute() {
+    let folder = folder("options-edit");
+    let from = gguf_with_blocks(&folder);
+    let before = std::fs::read(&from).unwrap();
+    for (words, setting, shown) in [
+        (&["llama.block_count", "5"][..], "llama.block_count=5", "5"),
+        (&["general.name", "it's me"], r"'general.name=it'\''s me'", "it's me"),
+        (&["general.name", "5", "--text"], r#"'general.name="5"'"#, "5"),
+    ] {
+        let ran = zt().args(["attr", "set", "model.gguf"]).args(words).current_dir(&folder).output();
+        let ran = Ran::of(ran.unwrap());
+        let command = format!("zt convert model.gguf NEW.gguf --set {setting}");
+        let why = format!("zt: model.gguf: a file of GGUF cannot be edited; {command} writes another one\n");
+        assert_eq!((ran.status, ran.err.as_str()), (1, why.as_str()));
+        if cfg!(unix) {
+            let command = command.replacen("zt", env!("CARGO_BIN_EXE_zt"), 1) + " --force";
+            let mut shell = std::process::Command::new("sh");
+            Ran::of(shell.args(["-c", &command]).current_dir(&folder).output().unwrap()).good();
+            let set = run(&[&"attr", &folder.join("NEW.gguf"), &words[0]]).good();
+            assert_eq!(set, format!("{shown}\n"));
+        }
+    }
+    run(&[&"attr", &"set", &from, &"a.weight", &"k", &"1"]).bad(&["convert it to .zt first"]);
+    assert_eq!(std::fs::read(&from).unwrap(), before);
+}
