@@ -13,6 +13,7 @@ mod input;
 mod job;
 mod losses;
 mod output;
+mod refused;
 mod shards;
 pub mod tensor;
 mod to_gguf;

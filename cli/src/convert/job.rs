@@ -1,10 +1,9 @@
 //! What all conversions have: the input, its selected objects, the options, and the result.
 
-use super::blocks;
 use super::choice::Choice;
 use super::converted::Converted;
 use super::input::Input;
-use super::losses::Refused;
+use super::refused::Refused;
 use crate::arguments::{Convert, Target};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -105,22 +104,6 @@ impl<'a> Job<'a> {
                 let message = error.message().strip_prefix("the file: ").unwrap_or(error.message());
                 Failure::at_either(&self.arguments.input, &self.arguments.output, message)
             }
-        }
-    }
-
-    /// Leaves out an attribute of the file, or refuses it with the reason why it cannot be represented.
-    pub fn leave_attribute_out(&self, key: Value<'_>, why: &str) {
-        // Whoever asks for floats does not need to allow that facts about blocks are lost.
-        let is_of_blocks = blocks::KEYS.iter().any(|of_blocks| key.is_text(of_blocks));
-        let name = key.as_text().map_or_else(|| format!("{key:?}"), str::to_owned);
-        match is_of_blocks && self.converts_blocks() {
-            true => self.notes.add(
-                What::LeftOut,
-                "attribute",
-                &name,
-                "--dtype converts the types that it describes",
-            ),
-            false => self.leave_out("attribute", &shown_key(key), &name, why),
         }
     }
 

@@ -2,8 +2,10 @@
 //! message has all refusals and the options that help. Damaged bytes are refused or, with --allow-damaged,
 //! noted.
 
+use super::blocks;
 use super::choice::Choice;
-use super::job::Job;
+use super::job::{shown_key, Job};
+use super::refused::{message, Refused, Remedy};
 use crate::elements;
 use crate::failure::{Failure, Outcome};
 use crate::names;
@@ -12,81 +14,9 @@ use crate::text;
 use ztensor::error::Error;
 use ztensor::model::dtype::{Class, Dtype, Numbers};
 use ztensor::model::manifest::Format;
+use ztensor::model::value::Value;
 use ztensor::reader::{Component, Object};
 use ztensor::writer::Loss;
-
-/// The options that help against a refusal.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Remedy {
-    /// `--lossy` leaves the thing out.
-    Lossy,
-    /// `--dtype` converts the object to this dtype, which the output has.
-    Dtype(&'static str),
-    /// `--dtype` with this dtype, f32 or f64, keeps the object's numbers finite.
-    Wider(&'static str),
-}
-
-impl Remedy {
-    /// Whether it is the same option.
-    fn is_like(self, other: Remedy) -> bool {
-        std::mem::discriminant(&self) == std::mem::discriminant(&other)
-    }
-}
-
-/// Things that the output cannot represent, for which the same options help.
-pub struct Refused {
-    noun: &'static str,
-    remedy: Remedy,
-    /// What the first one is, and why it is refused.
-    first: String,
-    count: u64,
-}
-
-impl Refused {
-    /// The noun, after the number of things if there are several kinds.
-    fn things(&self, is_alone: bool) -> String {
-        match (is_alone, self.count) {
-            (false, count) => text::count(count, self.noun),
-            (true, 1) => format!("the {}", self.noun),
-            (true, _) => format!("the {}s", self.noun),
-        }
-    }
-}
-
-/// The message about all refusals: the first of each kind, then the options.
-fn message(all: &[Refused]) -> String {
-    let reason = |refused: &Refused| match refused.count - 1 {
-        0 => refused.first.clone(),
-        more => format!("{} (and {})", refused.first, text::count(more, &format!("more {}", refused.noun))),
-    };
-    let reasons: Vec<_> = all.iter().map(reason).collect();
-    let options = match all {
-        [refused] => {
-            let (things, them) = (refused.things(true), if refused.count == 1 { "it" } else { "them" });
-            match refused.remedy {
-                Remedy::Lossy => format!("--lossy leaves {things} out"),
-                Remedy::Dtype(to) => format!("--dtype {to} converts {them}; --lossy leaves {things} out"),
-                Remedy::Wider(to) => format!("--dtype {to} keeps them finite; --lossy allows that"),
-            }
-        }
-        several => {
-            let lossy = several.iter().filter(|refused| refused.remedy == Remedy::Lossy);
-            let lossy: Vec<_> = lossy.map(|refused| refused.things(false)).collect();
-            let converted = several.iter().find_map(|refused| match refused.remedy {
-                Remedy::Dtype(to) => Some(format!("--dtype {to} converts {}", refused.things(false))),
-                _ => None,
-            });
-            let wider = several.iter().find_map(|refused| match refused.remedy {
-                Remedy::Wider(to) => Some(format!("--dtype {to} keeps the numbers finite")),
-                _ => None,
-            });
-            let left_out = (!lossy.is_empty()).then(|| format!("--lossy leaves {} out", lossy.join(" and ")));
-            let options: Vec<_> = converted.or(wider).into_iter().chain(left_out).collect();
-            options.join(", and ")
-        }
-    };
-    format!("{}; {options}", reasons.join("; "))
-}
 
 /// Whether `--dtype` converts an object: a dense tensor of floats, or a quantized object.
 pub fn converts(object: &Object<'_>, to: Dtype) -> bool {
@@ -117,6 +47,22 @@ impl Job<'_> {
             false => self.refuse("object", remedy, format!("{}: {why}", choice.shown())),
         }
         self.left_out.borrow_mut().insert(choice.name.clone());
+    }
+
+    /// Leaves out an attribute of the file, or refuses it with the reason why it cannot be represented.
+    pub fn leave_attribute_out(&self, key: Value<'_>, why: &str) {
+        // Whoever asks for floats does not need to allow that facts about blocks are lost.
+        let is_of_blocks = blocks::KEYS.iter().any(|of_blocks| key.is_text(of_blocks));
+        let name = key.as_text().map_or_else(|| format!("{key:?}"), str::to_owned);
+        match is_of_blocks && self.converts_blocks() {
+            true => self.notes.add(
+                What::LeftOut,
+                "attribute",
+                &name,
+                "--dtype converts the types that it describes",
+            ),
+            false => self.leave_out("attribute", &shown_key(key), &name, why),
+        }
     }
 
     /// Remembers something that must not be lost, for [`Job::check_refused`].

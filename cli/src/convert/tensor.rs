@@ -2,7 +2,8 @@
 
 use super::choice::Choice;
 use super::job::{shown_key, Job};
-use super::losses::{check_sources, converts, Remedy};
+use super::losses::{check_sources, converts};
+use super::refused::Remedy;
 use crate::elements::{release, restates_type};
 use crate::failure::{Failure, Outcome};
 use crate::notes::damage;

@@ -4,7 +4,8 @@
 use super::blocks;
 use super::choice::{Choice, NOT_UTF8};
 use super::job::{Job, Written};
-use super::losses::{converts, Remedy};
+use super::losses::converts;
+use super::refused::Remedy;
 use super::shards;
 use crate::arguments::{self, Convert, Floats, Spec};
 use crate::elements;
