@@ -12,8 +12,8 @@ pub use inspect::{
     Add, Attr, AttrAction, Bench, Cat, Compact, Completions, Diff, Edit, Extract, Head, Id, Info, Merge,
     Move, Remove, Report, Split, Stats, Tree,
 };
-use values::{alignment, encoding, frame_size, rename, size, type_rule};
-pub use values::{is_path, Chosen, Floats, Meaning, Rename, TypeRule};
+use values::{alignment, encoding, frame_size, rename, setting, size, type_rule};
+pub use values::{is_path, value_of, Chosen, Floats, Meaning, Rename, Setting, TypeRule};
 
 /// The heading of the options that every command has.
 const EVERYWHERE: &str = "Options of all commands";
@@ -276,7 +276,10 @@ pub struct Convert {
     /// keeps its type, and is listed
     #[arg(long, requires = "types")]
     pub strict: bool,
-    /// Leave out the attributes of the file
+    /// Set an attribute of the output. VALUE is JSON, or text if it is not valid JSON
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<Setting>,
+    /// Leave out the attributes of the file, except those of --set
     #[arg(long)]
     pub no_attributes: bool,
     /// Leave out tensors that cannot be read, and print a line for each. Without it, nothing is written

@@ -1,17 +1,18 @@
 //! `zt attr`: prints, sets and removes attributes of a file or its objects. It does not write data again.
 
-use crate::arguments::AttrAction;
+use crate::arguments::{value_of, AttrAction};
 use crate::attributes;
 use crate::edit::change;
 use crate::failure::{Failure, Outcome};
 use crate::models;
 use crate::names;
 use crate::output::Output;
+use crate::text;
 use std::path::Path;
 use ztensor::container::json;
 use ztensor::error::{Cause, Error, Result};
 use ztensor::model::value::{OwnedValue, Value};
-use ztensor::reader::File;
+use ztensor::reader::{File, OpenOptions};
 
 pub fn run(action: &AttrAction) -> Outcome<()> {
     match action {
@@ -24,16 +25,14 @@ pub fn run(action: &AttrAction) -> Outcome<()> {
                     return Err(Failure::Usage("not a key and a value: zt attr set FILE [OBJECT] KEY VALUE"))
                 }
             };
-            let value = match json::parse(value) {
-                Ok(value) if !text => Ok(value),
-                _ => OwnedValue::text(value),
-            };
-            change(file, *durable, |writer| {
-                let value = value?;
-                match object {
-                    Some(object) => writer.set_attribute_of(object, key, value.get()),
-                    None => writer.set_attribute(key, value.get()),
-                }
+            let at_file = |e| Failure::at(file, e);
+            let value = if *text { OwnedValue::text(value) } else { value_of(value) }.map_err(at_file)?;
+            if object.is_none() && !key.contains('=') {
+                check_container(file, key, value.get())?;
+            }
+            change(file, *durable, |writer| match object {
+                Some(object) => writer.set_attribute_of(object, key, value.get()),
+                None => writer.set_attribute(key, value.get()),
             })
         }
         AttrAction::Rm { file, path, durable } => {
@@ -44,6 +43,25 @@ pub fn run(action: &AttrAction) -> Outcome<()> {
             })
         }
     }
+}
+
+/// Refuses to set an attribute in a file that cannot be edited, but that `zt convert --set` writes again. The
+/// message has the command.
+fn check_container(path: &Path, key: &str, value: Value<'_>) -> Outcome<()> {
+    let opened = File::open(path, &OpenOptions { part: true, ..OpenOptions::default() });
+    let Some(name) = opened.ok().map(|file| file.container().name()) else { return Ok(()) };
+    if !matches!(name, "GGUF" | "safetensors") {
+        return Ok(());
+    }
+    // A text that is no JSON is shown without quotes, as it was typed.
+    let json = json::write(value).map_err(|e| Failure::at(path, e))?;
+    let plain = value.as_text().filter(|text| json::parse(text).is_err());
+    let setting = format!("{key}={}", plain.unwrap_or(&json));
+    let setting = text::shell_word(&setting);
+    let input = path.display().to_string();
+    let (input, extension) = (text::shell_word(&input), name.to_ascii_lowercase());
+    let command = format!("zt convert {input} NEW.{extension} --set {setting}");
+    Err(Failure::at(path, format!("a file of {name} cannot be edited; {command} writes another one")))
 }
 
 /// Splits the arguments into an optional name of an object, and a key.

@@ -23,10 +23,10 @@ const PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_MESSAGE: u64 = 1 << 12;
 
 /// Opens a file of one of these formats.
-pub fn open(path: &Path, format: &str, interrupt: &Interrupt) -> Outcome<File> {
+pub fn open(path: &Path, format: &str) -> Outcome<File> {
     let mut program = Command::new(std::env::current_exe().map_err(|e| Failure::at(path, e))?);
     program.arg("read-with-compat");
-    open_by(program, path, format, interrupt)
+    Interrupt::protect(|interrupt| open_by(program, path, format, interrupt))
 }
 
 /// Runs a program with the paths of the input and of the .zt file to write, then opens the result. Removes

@@ -13,6 +13,7 @@ mod input;
 mod job;
 mod losses;
 mod output;
+mod refused;
 mod shards;
 pub mod tensor;
 mod to_gguf;
@@ -33,11 +34,12 @@ use crate::{progress, text};
 use input::Input;
 use job::{Job, Written};
 use serde_json::json;
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 pub use tensor::{emit, emit_numbers, Elements};
 use ztensor::error::Cause;
-use ztensor::reader::{OpenOptions, VerifyOptions, VerifyReport};
+use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 
 pub fn run(arguments: &Convert) -> Outcome<()> {
     let started = Instant::now();
@@ -130,7 +132,7 @@ fn report(job: &Job<'_>, written: &Written, files: usize, started: Instant) -> O
         let mut out = Output::new();
         match arguments.json {
             true => out.json(&format!("{:#}\n", with_errors(job.notes.with(facts))))?,
-            false => out.line(format_args!("{line}"))?,
+            false => out.line(format_args!("{}", out.wrapped(&line)))?,
         }
         out.flush()?;
     }
@@ -202,6 +204,12 @@ impl Convert {
             if let Some((option, _)) = zt.iter().find(|(_, given)| *given) {
                 return refused(option, ".zt");
             }
+        }
+        let mut keys = HashSet::new();
+        if let Some(set) = self.set.iter().find(|set| set.key() == File::ORIGIN || !keys.insert(set.key())) {
+            let why =
+                format!("--set: the attribute {:?} is given twice, or is one that zt writes", set.key());
+            return Err(Failure::Message(why));
         }
         let usual = self.types.iter().filter(|rule| rule.name.is_none()).count();
         match self.shard_size {

@@ -312,19 +312,20 @@ impl Findings<'_> {
         for (sign, objects, tone) in one_sided {
             for object in objects {
                 let line = format!("{sign} {} {}", names::shown(object), text::shape(object.shape()));
-                let line = out.toned(tone, &line);
+                let line = out.toned(tone, &out.wrapped(&line));
                 out.line(format_args!("{line}"))?;
             }
         }
-        self.of_files.iter().try_for_each(|found| out.line(format_args!("~ {}", found.shown(None))))?;
+        let mut line = |text: String| out.line(format_args!("{}", out.wrapped(&text)));
+        self.of_files.iter().try_for_each(|found| line(format!("~ {}", found.shown(None))))?;
         for (object, differences) in &self.differing {
             let name = names::shown(object);
             for found in differences {
-                out.line(format_args!("~ {name}: {}", found.shown(Some(object))))?;
+                line(format!("~ {name}: {}", found.shown(Some(object))))?;
             }
         }
         for ((first, second), of_types) in &self.by_type {
-            out.line(format_args!("{}", of_types.shown(first, second)))?;
+            line(of_types.shown(first, second))?;
         }
         let mut summary = vec![format!("{} the same", text::count(self.same, "object"))];
         let counts = [
@@ -335,7 +336,7 @@ impl Findings<'_> {
         ];
         let present = counts.into_iter().filter(|(count, _)| *count > 0);
         summary.extend(present.map(|(count, what)| format!("{count} {what}")));
-        out.line(format_args!("{}", summary.join(", ")))
+        line(summary.join(", "))
     }
 
     pub fn as_json(&self) -> Json {
@@ -363,7 +364,8 @@ impl Difference {
     fn shown(&self, object: Option<&Object<'_>>) -> String {
         match self {
             Difference::Said { what, a, b } => {
-                format!("{} {} and {}", text::one_line(what), short(a), short(b))
+                let (a, b) = shortened(a, b);
+                format!("{} {a} and {b}", text::one_line(what))
             }
             Difference::Values { role, values } => {
                 let role = match (role, object.map_or(1, |object| object.components().len())) {
@@ -388,12 +390,24 @@ impl Difference {
     }
 }
 
-/// Enough of a text to recognise it.
-fn short(text_of: &str) -> String {
+/// Enough of two different texts to see where they differ. Texts up to this size are shown as a whole.
+fn shortened(a: &str, b: &str) -> (String, String) {
     const MAX_SHOWN: usize = 60;
-    let shown = text::one_line(text_of);
-    match shown.char_indices().nth(MAX_SHOWN) {
-        Some((end, _)) => format!("{}...", &shown[..end]),
-        None => shown.into_owned(),
-    }
+    /// How much is shown before the first difference.
+    const BEFORE: usize = 20;
+    let (a, b) = (text::one_line(a), text::one_line(b));
+    let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
+    let shown = |text: &str| {
+        let count = text.chars().count();
+        if count <= MAX_SHOWN {
+            return text.to_owned();
+        }
+        let is_far = same + BEFORE > MAX_SHOWN;
+        let begin = if is_far { (same - BEFORE).min(count - MAX_SHOWN) } else { 0 };
+        let (before, behind) =
+            (if begin > 0 { "..." } else { "" }, if begin + MAX_SHOWN < count { "..." } else { "" });
+        let part: String = text.chars().skip(begin).take(MAX_SHOWN).collect();
+        format!("{before}{part}{behind}")
+    };
+    (shown(&a), shown(&b))
 }

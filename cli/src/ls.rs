@@ -78,7 +78,8 @@ fn list(
         (false, false) => table(&objects, arguments.long),
     };
     table.write(out)?;
-    out.line(format_args!("{}", totals(&file, &objects)))
+    let totals = totals(&file, &objects);
+    out.line(format_args!("{}", out.wrapped(&totals)))
 }
 
 /// Objects whose names differ only in a number, as one line.

@@ -107,7 +107,7 @@ pub fn open_or_stop(path: &Path, options: &OpenOptions, interrupt: &Interrupt) -
         )),
         false => match File::open_model(path, options) {
             // Their libraries know no limits.
-            Err(why) if options.max_memory.is_none() => other_formats::open(path, interrupt)?.ok_or(why),
+            Err(why) if options.max_memory.is_none() => other_formats::open(path)?.ok_or(why),
             file => file,
         },
     };

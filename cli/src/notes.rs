@@ -136,16 +136,20 @@ impl Notes {
     }
 }
 
+/// The first names, and how many there are beside them.
+pub fn first_names(names: &[String]) -> String {
+    let shown: Vec<_> = names.iter().take(NAMES_SHOWN).map(|name| format!("\"{name}\"")).collect();
+    match names.len().saturating_sub(NAMES_SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 impl Note {
     fn line(&self) -> String {
         let mut line = format!("{}: {}", self.what.label(), text::count(self.count, self.noun));
         if !self.names.is_empty() {
-            let shown: Vec<_> =
-                self.names.iter().take(NAMES_SHOWN).map(|name| format!("\"{name}\"")).collect();
-            line = format!("{line}: {}", shown.join(", "));
-            if self.names.len() > NAMES_SHOWN {
-                line = format!("{line} and {} more", self.names.len() - NAMES_SHOWN);
-            }
+            line = format!("{line}: {}", first_names(&self.names));
         }
         if !self.why.is_empty() {
             line = format!("{line}: {}", self.why);

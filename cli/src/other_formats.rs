@@ -1,6 +1,7 @@
 //! Formats that the library does not open but `zt` reads. They are recognised by their content.
 
-use crate::interrupt::Interrupt;
+#[cfg(feature = "compat")]
+use crate::failure::Failure;
 use std::fs::File as SystemFile;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -24,13 +25,13 @@ impl Format {
 }
 
 /// Opens such a file; `None` if the file has another format.
-#[cfg_attr(not(feature = "compat"), expect(unused_variables))]
-pub fn open(path: &Path, interrupt: &Interrupt) -> Result<Option<File>> {
+pub fn open(path: &Path) -> Result<Option<File>> {
     let Ok(Some(format)) = detect(path) else { return Ok(None) };
     match format {
         #[cfg(feature = "compat")]
-        Format::Hdf5 | Format::Onnx => match crate::compat::open(path, format.name(), interrupt) {
+        Format::Hdf5 | Format::Onnx => match crate::compat::open(path, format.name()) {
             Ok(file) => Ok(Some(file)),
+            Err(Failure::Interrupted(_)) => Err(Error::new(Cause::Cancelled, format_args!("interrupted"))),
             Err(why) => Err(Error::new(Cause::NotZtensor, format_args!("{}", why.text()))),
         },
         #[cfg(not(feature = "compat"))]

@@ -4,14 +4,18 @@ use crate::failure::{take_errors, Failure, Outcome};
 use crate::progress::is_plain;
 use crate::text;
 use serde_json::json;
+use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
+use terminal_size::{terminal_size, Width};
 
 /// Standard output.
 pub struct Output {
     writer: BufWriter<StdoutLock<'static>>,
     is_terminal: bool,
     coloured: bool,
+    /// The columns of the terminal; `None` if they are not known, or if it is no terminal.
+    width: Option<usize>,
 }
 
 /// The meaning of a text, which is shown as a colour.
@@ -19,6 +23,7 @@ pub struct Output {
 pub enum Tone {
     Heading,
     Good,
+    Warning,
     Bad,
 }
 
@@ -27,7 +32,18 @@ impl Output {
         let stdout = std::io::stdout();
         let is_terminal = stdout.is_terminal();
         let writer = BufWriter::with_capacity(64 << 10, stdout.lock());
-        Output { writer, is_terminal, coloured: is_terminal && !is_plain() }
+        let coloured = is_terminal && !is_plain();
+        Output { writer, is_terminal, coloured, width: columns().filter(|_| is_terminal) }
+    }
+
+    /// The columns that lines should have at most. `None` if there is no limit.
+    pub fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    /// The line, on a terminal broken into lines that fit.
+    pub fn wrapped<'t>(&self, line: &'t str) -> Cow<'t, str> {
+        self.width.map_or(Cow::Borrowed(line), |width| text::wrap(line, width))
     }
 
     /// Writes text without escaping.
@@ -58,6 +74,7 @@ impl Output {
         let code = match tone {
             Tone::Heading => "1",
             Tone::Good => "32",
+            Tone::Warning => "33",
             Tone::Bad => "31",
         };
         if self.coloured {
@@ -71,6 +88,13 @@ impl Output {
     pub fn flush(&mut self) -> Outcome<()> {
         self.writer.flush().map_err(Failure::output)
     }
+}
+
+/// The columns that the user states in COLUMNS, or else those of the terminal.
+fn columns() -> Option<usize> {
+    let stated = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let found = || terminal_size().map(|(Width(columns), _)| columns.into());
+    stated.or_else(found).filter(|columns| *columns > 0)
 }
 
 /// Prints the errors that are in no document as a document. Standard error has them, too, so a failure to

@@ -1,5 +1,6 @@
 //! A progress bar on standard error, if that is a terminal and the command takes long.
 
+use crate::text::{cut, one_line};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -37,18 +38,6 @@ pub struct Bar {
 /// The most columns of a name, so that the bar fits into 80.
 const NAME: usize = 20;
 
-/// A name with its middle left out if it is long. Its end often tells parts of a model apart.
-fn shortened(name: &str) -> String {
-    let count = name.chars().count();
-    if count <= NAME {
-        return name.to_owned();
-    }
-    let half = (NAME - 2) / 2;
-    let begin: String = name.chars().take(half).collect();
-    let end: String = name.chars().skip(count - half).collect();
-    format!("{begin}..{end}")
-}
-
 /// A bar for `total` bytes of a file. It is drawn about ten times a second.
 pub fn bar(total: u64, path: &Path) -> Bar {
     const TEMPLATE: &str =
@@ -59,7 +48,7 @@ pub fn bar(total: u64, path: &Path) -> Bar {
     }
     let shown = crate::remote::shown(path); // no secret of a URL
     let name = Path::new(&shown).file_stem().unwrap_or_default().to_string_lossy();
-    bar.set_message(shortened(&crate::text::one_line(&name)));
+    bar.set_message(cut(&one_line(&name), NAME).into_owned());
     let is_wanted = std::io::stderr().is_terminal() && !is_quiet() && !is_plain();
     Bar { bar, waits: AtomicBool::new(is_wanted) }
 }
@@ -96,17 +85,5 @@ impl Bar {
         if self.waits.load(Ordering::Relaxed) && is_due() && self.waits.swap(false, Ordering::Relaxed) {
             self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{shortened, NAME};
-
-    #[test]
-    fn a_long_name_keeps_its_begin_and_its_end() {
-        assert_eq!(shortened("model-00001-of-00012"), "model-00001-of-00012");
-        let long = shortened("a-model-of-somebody-00001-of-00012");
-        assert_eq!((long.as_str(), long.len()), ("a-model-o..-of-00012", NAME));
     }
 }

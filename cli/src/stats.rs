@@ -154,7 +154,8 @@ fn write(out: &mut Output, rows: &[(Object<'_>, Component<'_>, Found)]) -> Outco
     table.write(out)?;
     for (object, component, found) in rows {
         let Some(histogram) = &found.histogram else { continue };
-        out.line(format_args!("\n{}", elements::shown(object, component)))?;
+        let name = elements::shown(object, component);
+        out.line(format_args!("\n{}", out.wrapped(&name)))?;
         histogram.lines().try_for_each(|line| out.line(format_args!("  {line}")))?;
     }
     Ok(())

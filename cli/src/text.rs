@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use unicode_width::UnicodeWidthStr;
 
 /// Characters that move the cursor, change colours, ring the bell, or change the writing direction.
 fn is_harmful(c: char) -> bool {
@@ -37,6 +38,54 @@ pub fn name(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// A text with its middle left out if it has more columns than this. The end often tells names apart.
+pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
+    if text.width() <= width {
+        return Cow::Borrowed(text);
+    }
+    let room = width.saturating_sub(1);
+    let begin = fitting(text.chars(), room / 2);
+    let end: String = fitting(text.chars().rev(), room - begin.width()).chars().rev().collect();
+    Cow::Owned(format!("{begin}…{end}"))
+}
+
+/// As many characters as fit into these columns.
+fn fitting(characters: impl Iterator<Item = char>, width: usize) -> String {
+    let mut out = String::new();
+    for c in characters {
+        out.push(c);
+        if out.width() > width {
+            out.pop();
+            break;
+        }
+    }
+    out
+}
+
+/// A line as lines of at most this many columns, broken at spaces. All but the first are indented. Only a word
+/// that is longer than a line is cut.
+pub fn wrap(line: &str, width: usize) -> Cow<'_, str> {
+    const INDENT: &str = "  ";
+    if line.width() <= width {
+        return Cow::Borrowed(line);
+    }
+    let (mut out, mut column) = (String::new(), 0);
+    for (at, word) in line.split(' ').enumerate() {
+        let word = cut(word, width.saturating_sub(INDENT.len()));
+        if at > 0 && column + 1 + word.width() > width {
+            out.push('\n');
+            out.push_str(INDENT);
+            column = INDENT.len();
+        } else if at > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(&word);
+        column += word.width();
+    }
+    Cow::Owned(out)
+}
+
 /// A message as one line.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     escaped(text, is_harmful)
@@ -61,6 +110,15 @@ pub fn json(text: &str) -> Cow<'_, str> {
 /// A text of several lines for a terminal.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| !matches!(c, '\n' | '\t') && is_harmful(c))
+}
+
+/// A text as a word of a command in a shell.
+pub fn shell_word(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(format!("'{}'", text.replace('\'', r"'\''"))),
+    }
 }
 
 /// Bytes with a binary unit: `512 B`, `1.5 KiB`, `86.7 MiB`.
@@ -133,6 +191,21 @@ mod tests {
         assert_eq!(same(&shown), same(&text));
         assert_eq!(json("{\n \"a\": 1\n}"), "{\n \"a\": 1\n}");
         assert_eq!(lines("{% if %}\n\tx\u{1b}[2J\r"), "{% if %}\n\tx\\u{1b}[2J\\r");
+    }
+
+    #[test]
+    fn a_long_name_keeps_its_begin_and_its_end() {
+        assert_eq!(cut("model-00001-of-00012", 20), "model-00001-of-00012");
+        assert_eq!(cut("a-model-of-somebody-00001-of-00012", 20), "a-model-o…1-of-00012");
+        assert_eq!(cut("張張張張張張", 8), "張…張張"); // each has two columns
+        assert_eq!((cut("abc", 1), cut("abc", 0)), ("…".into(), "…".into()));
+    }
+
+    #[test]
+    fn a_long_line_is_broken_at_spaces() {
+        assert_eq!(wrap("one two three", 13), "one two three");
+        assert_eq!(wrap("one two three four", 9), "one two\n  three\n  four");
+        assert_eq!(wrap("averyveryverylongname: 1234567", 12), "aver…name:\n  1234567");
     }
 
     #[test]

@@ -16,7 +16,8 @@ pub fn run(arguments: &Arguments) -> Outcome<()> {
     let lines = if arguments.no_fold { each(&objects) } else { fold(&objects, false) };
     let mut out = Output::new();
     Tree::of(lines, usize::from(arguments.depth)).table().write(&mut out)?;
-    out.line(format_args!("{}", ls::totals(&file, &objects)))?;
+    let totals = ls::totals(&file, &objects);
+    out.line(format_args!("{}", out.wrapped(&totals)))?;
     out.flush()
 }
 

@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::failure::{collect_errors, error as report, Failure};
 use crate::output::print_errors;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Error, Parser};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -81,11 +81,29 @@ fn what_is_wrong(error: &Error) -> String {
     for line in said.filter(|line| !line.is_empty()) {
         match (line.strip_prefix("error: "), line.strip_prefix("tip: ")) {
             (Some(message), _) => out.push_str(message),
+            // That an unknown option could be the name of a file misleads.
+            (_, Some(tip)) if tip.starts_with("to pass '") => out += &commands_with_option(error),
             (_, Some(tip)) => out.extend(["; ", tip]),
             _ => out.extend([" ", line]),
         }
     }
     out
+}
+
+/// The commands that have the unknown option of another command, after a semicolon; nothing if none has it.
+fn commands_with_option(error: &Error) -> String {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return String::new() };
+    let root = Arguments::command();
+    let has = |command: &&clap::Command| {
+        let mut names = command.get_arguments().filter_map(|argument| argument.get_long());
+        names.any(|long| option.strip_prefix("--") == Some(long))
+    };
+    let names: Vec<_> = root.get_subcommands().filter(has).map(|command| command.get_name()).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [name] => format!("; zt {name} has it"),
+        [names @ .., last] => format!("; zt {} and {last} have it", names.join(", ")),
+    }
 }
 
 /// The command whose help to suggest: `zt`, or `zt ls`.

@@ -6,7 +6,7 @@ use crate::arguments::Verify;
 use crate::elements::stored_size;
 use crate::failure::{with_errors, Failure, Outcome};
 use crate::names::in_json as name;
-use crate::notes::{note_unchecked, Notes, What};
+use crate::notes::{first_names, note_unchecked, Notes, What};
 use crate::output::{Output, Tone};
 use crate::remote;
 use crate::{models, notes, progress, text};
@@ -25,6 +25,8 @@ struct Found {
     /// What could not be checked.
     unchecked: Vec<Broken>,
     notes: Notes,
+    /// Whether no data was read.
+    is_quick: bool,
 }
 
 /// A failure of an object, a component or a file.
@@ -37,18 +39,21 @@ struct Broken {
     cause: Cause,
     /// Whether nothing is known to be wrong, as it could not be read or decoded.
     is_unknown: bool,
+    /// Whether it only fails because digests are required, and this component has none.
+    lacks_digest: bool,
 }
 
 pub fn run(arguments: &Verify) -> Outcome<()> {
     let started = Instant::now();
     let mut output = PipedOutput { out: Output::new(), is_closed: false };
-    let (mut good, mut bad, mut unchecked, mut bytes) = (0u64, 0u64, 0u64, 0u64);
+    let (mut good, mut partly, mut bad, mut unchecked, mut bytes) = (0u64, 0u64, 0u64, 0u64, 0u64);
     let (mut all, notes) = (Vec::new(), Notes::default());
     for path in models::once(&arguments.files, &arguments.open_options()) {
         let found = verify(path, arguments);
         bytes = bytes.saturating_add(found.report.bytes);
         match found.state() {
             State::Good => good += 1,
+            State::Structure => partly += 1,
             State::Unchecked | State::Unknown => unchecked += 1,
             State::Broken => bad += 1,
         }
@@ -61,9 +66,10 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         if found.failures.is_empty() {
             let state = match found.state() {
                 State::Good => output.out.toned(Tone::Good, "ok"),
+                State::Structure => output.out.toned(Tone::Warning, "structure ok"),
                 _ => output.out.toned(Tone::Bad, "not checked in full"),
             };
-            output.line(format_args!("{shown}: {state}, {}", details(&found.report)))?;
+            output.line(format_args!("{shown}: {state}, {}", details(&found)))?;
             notes.absorb(found.notes);
             continue;
         }
@@ -72,9 +78,10 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
             _ => output.out.toned(Tone::Bad, "FAILED"),
         };
         output.line(format_args!("{shown}: {failed}"))?;
-        for broken in &found.failures {
+        for broken in found.failures.iter().filter(|broken| !broken.lacks_digest) {
             Failure::at(path, &broken.message).report();
         }
+        found.report_missing_digests(path);
         notes.absorb(found.notes);
     }
     let documents = match (arguments.json, arguments.sarif) {
@@ -90,12 +97,15 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         output.line(format_args!("{}", text::json(&format!("{:#}", with_errors(document)))))?;
     } else {
         let seconds = started.elapsed().as_secs_f64();
-        let (files, bytes) = (text::count(good + bad + unchecked, "file"), text::size(bytes));
-        let more = match unchecked {
+        let (files, bytes) = (text::count(good + partly + bad + unchecked, "file"), text::size(bytes));
+        let some = |count: u64, what: &str| match count {
             0 => String::new(),
-            count => format!(", {count} not checked in full"),
+            count => format!(", {count} {what}"),
         };
-        output.line(format_args!("{files}: {good} ok, {bad} failed{more}; {bytes} in {seconds:.2} s"))?;
+        let (partly, more) = (some(partly, "structure ok"), some(unchecked, "not checked in full"));
+        output.line(format_args!(
+            "{files}: {good} ok{partly}, {bad} failed{more}; {bytes} in {seconds:.2} s"
+        ))?;
     }
     notes.report();
     match (bad, unchecked) {
@@ -130,7 +140,8 @@ impl PipedOutput {
 /// Finds all failures, not only the first.
 fn verify(path: &Path, arguments: &Verify) -> Found {
     let (failures, unchecked, notes) = (Vec::new(), Vec::new(), Notes::default());
-    let mut found = Found { report: VerifyReport::default(), failures, unchecked, notes };
+    let (report, is_quick) = (VerifyReport::default(), arguments.quick);
+    let mut found = Found { report, failures, unchecked, notes, is_quick };
     let listed = Mutex::new(Vec::new());
     let outcome =
         check(path, arguments, &mut found.report, &found.notes, &|file, object, component, error| {
@@ -140,6 +151,8 @@ fn verify(path: &Path, arguments: &Verify) -> Found {
             let broken = Broken {
                 object: object.map(|object| name(object.name_bytes()).into_owned()),
                 role: component.map(|component| component.role().to_owned()),
+                lacks_digest: error.cause() == Cause::Unsupported
+                    && component.is_some_and(|c| c.digest().is_none() && c.member_crc32().is_none()),
                 ..Broken::of(error, arguments)
             };
             listed.lock().unwrap_or_else(PoisonError::into_inner).push(broken);
@@ -259,7 +272,16 @@ impl Broken {
             "unsupported" => !arguments.strict && !arguments.require_digests,
             rule => matches!(rule, "no-file" | "not-one-model" | "busy" | "out-of-memory" | "io"),
         };
-        Broken { object: None, role: None, message, rule, cause, is_unknown }
+        Broken { object: None, role: None, message, rule, cause, is_unknown, lacks_digest: false }
+    }
+
+    /// The name of the object, and the role of the component unless it is `data`.
+    fn shown(&self) -> String {
+        let object = self.object.clone().unwrap_or_default();
+        match self.role.as_deref() {
+            None | Some("data") => object,
+            Some(role) => format!("{object}: {role}"),
+        }
     }
 
     /// Adds a note about something that was not checked. Objects with the same reason share a note, so the
@@ -281,6 +303,8 @@ impl Broken {
 /// The result for a file.
 enum State {
     Good,
+    /// Nothing is wrong, but no digest covers some data, which may have changed.
+    Structure,
     /// Nothing is wrong, but something was not checked.
     Unchecked,
     /// It could not be read.
@@ -293,8 +317,22 @@ impl Found {
         match (self.failures.is_empty(), self.report.not_checked) {
             (false, _) if self.failures.iter().all(|broken| broken.is_unknown) => State::Unknown,
             (false, _) => State::Broken,
+            (true, 0) if self.is_quick || self.report.bytes_not_covered > 0 => State::Structure,
             (true, 0) => State::Good,
             (true, _) => State::Unchecked,
+        }
+    }
+
+    /// Prints one line for all components that have no digest.
+    fn report_missing_digests(&self, path: &Path) {
+        let missing = self.failures.iter().filter(|broken| broken.lacks_digest);
+        let names: Vec<_> = missing.map(Broken::shown).collect();
+        if !names.is_empty() {
+            let (count, first) = (text::count(names.len() as u64, "component"), first_names(&names));
+            let why = format!(
+                "--require-digests: no digest covers {count}: {first}; zt convert to .zt writes digests"
+            );
+            Failure::at(path, why).report();
         }
     }
 
@@ -321,7 +359,7 @@ impl Found {
         });
         json!({
             "file": remote::shown(path),
-            "ok": matches!(self.state(), State::Good),
+            "ok": matches!(self.state(), State::Good | State::Structure),
             "failures": failures.collect::<Vec<_>>(),
             "objects": self.report.objects,
             "components": self.report.components,
@@ -338,17 +376,18 @@ impl Found {
     }
 }
 
-fn details(report: &VerifyReport) -> String {
-    let mut details = format!("{}, {}", text::count(report.objects, "object"), text::size(report.bytes));
-    match (report.digests_verified, report.digests_absent) {
-        (0, _) => details += ", no digest verified",
-        (verified, absent) => {
-            details += &format!(", {} verified", text::count(verified, "digest"));
-            if absent > 0 {
-                details += &format!(", {} without one", text::count(absent, "component"));
-            }
-        }
-    }
+/// What was checked and what was not; then the sizes.
+fn details(found: &Found) -> String {
+    let report = &found.report;
+    let digests = report.digests_verified + report.digests_absent + report.digests_unknown;
+    let known = if report.digests_unknown > 0 { "known digests" } else { "digests" };
+    let mut details = match report.digests_verified {
+        _ if found.is_quick => String::from("data not read"),
+        verified if verified == digests => format!("{} verified", text::count(verified, "digest")),
+        0 => format!("0 of {digests} components have {known}"),
+        verified => format!("{verified} of {digests} components have {known}, all verified"),
+    };
+    details += &format!("; {}, {}", text::count(report.objects, "object"), text::size(report.bytes));
     if report.digests_unknown > 0 {
         details += &format!(", {} of an unknown algorithm", text::count(report.digests_unknown, "digest"));
     }

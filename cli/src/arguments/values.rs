@@ -6,8 +6,11 @@ use crate::remote;
 use clap::{Args, ValueEnum};
 use globset::{GlobBuilder, GlobMatcher};
 use std::path::Path;
+use std::sync::Arc;
+use ztensor::container::json;
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::Encoding;
+use ztensor::model::value::{OwnedValue, Value};
 use ztensor::reader::{File, Object};
 use ztensor::writer::check_quantizes_to;
 
@@ -157,6 +160,35 @@ pub fn rename(text: &str) -> Result<Rename, String> {
         }
         _ => Err(String::from("use one * on both sides, or none")),
     }
+}
+
+/// An attribute to set: the key and the value.
+#[derive(Clone)]
+pub struct Setting(Arc<(OwnedValue, OwnedValue)>);
+
+impl Setting {
+    pub fn key(&self) -> &str {
+        self.key_value().as_text().unwrap_or_default()
+    }
+
+    pub fn key_value(&self) -> Value<'_> {
+        self.0 .0.get()
+    }
+
+    pub fn value(&self) -> Value<'_> {
+        self.0 .1.get()
+    }
+}
+
+pub fn setting(text: &str) -> Result<Setting, String> {
+    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("not KEY=VALUE")?;
+    let pair = OwnedValue::text(key).and_then(|key| Ok((key, value_of(value)?)));
+    pair.map(|pair| Setting(Arc::new(pair))).map_err(|why| why.message().to_owned())
+}
+
+/// The value of an attribute: JSON, or text if it is not valid JSON.
+pub fn value_of(text: &str) -> ztensor::error::Result<OwnedValue> {
+    json::parse(text).or_else(|_| OwnedValue::text(text))
 }
 
 /// The type to quantize tensors to: the tensors with a name, or the usual tensors.

@@ -15,8 +15,10 @@ use ztensor::model::manifest::Format;
 /// needs their floats.
 const KEPT: [&str; 3] = ["_norm.", "ffn_gate_inp", "ssm_conv1d"];
 
-pub const FILE_TYPE: &str = "general.file_type";
-pub const QUANTIZATION_VERSION: &str = "general.quantization_version";
+/// The keys of a GGUF file about its blocks. llama.cpp reads them only as u32.
+pub const KEYS: [&str; 2] = [FILE_TYPE, QUANTIZATION_VERSION];
+const FILE_TYPE: &str = "general.file_type";
+const QUANTIZATION_VERSION: &str = "general.quantization_version";
 
 /// Decides for each object whether to quantize it, and to which type.
 pub fn decide(choices: &mut [Choice<'_>], input: &Input, given: &Convert, notes: &Notes) -> Outcome<()> {
@@ -123,10 +125,17 @@ pub fn line(job: &Job<'_>) -> String {
 }
 
 /// The keys of a GGUF file about its types: the version of the blocks' layouts, and the type that most
-/// quantized tensors have. If a model with that key is converted to floats, the type of the floats.
+/// quantized tensors have. If a model with that key is converted to floats, the type of the floats. `--set`
+/// overrides them.
 pub fn facts(job: &Job<'_>) -> Vec<(&'static str, u32)> {
+    let mut facts = all_facts(job);
+    facts.retain(|(key, _)| !job.sets(key));
+    facts
+}
+
+fn all_facts(job: &Job<'_>) -> Vec<(&'static str, u32)> {
     if let Some(floats) = job.arguments.dtype {
-        let has_type = job.attributes().any(|(key, _)| key.as_text() == Some(FILE_TYPE));
+        let has_type = job.attributes().iter().any(|(key, _)| key.as_text() == Some(FILE_TYPE));
         let number = match floats {
             Floats::F32 => Some(0),
             Floats::F16 => Some(1),

@@ -4,15 +4,12 @@
 use super::blocks;
 use super::gguf_layout::{array, Encoder};
 use super::job::Job;
-use crate::failure::Outcome;
 use std::collections::HashMap;
 use ztensor::container::{GgufKind, GGUF_MAX_DEPTH, SPLIT_KEYS};
 use ztensor::model::dtype::Dtype;
 use ztensor::model::value::{Kind, Value};
 
 const ALIGNMENT: &[u8] = b"general.alignment";
-/// Keys that llama.cpp reads only as u32.
-const U32_KEYS: [&str; 2] = [blocks::FILE_TYPE, blocks::QUANTIZATION_VERSION];
 const DEFAULT_ALIGNMENT: u64 = 32;
 const MAX_ALIGNMENT: u64 = 1 << 20;
 
@@ -214,7 +211,7 @@ pub struct Keys<'a> {
 
 impl<'a> Keys<'a> {
     /// All attributes to write: in recorded order, then the others.
-    pub fn of(job: &Job<'a>, origin: Option<Value<'a>>) -> Outcome<Keys<'a>> {
+    pub fn of(job: &Job<'a>, origin: Option<Value<'a>>) -> Keys<'a> {
         let noted = origin.and_then(|origin| array(origin.get("keys")?));
         let noted: HashMap<&[u8], (usize, Value<'_>)> = noted
             .into_iter()
@@ -228,7 +225,7 @@ impl<'a> Keys<'a> {
             let name = match text_of(key) {
                 Some(name) if !name.is_empty() => name,
                 _ => {
-                    refused("its key")?;
+                    refused("its key");
                     continue;
                 }
             };
@@ -243,22 +240,23 @@ impl<'a> Keys<'a> {
             let is_alignment = name == ALIGNMENT;
             let stated = if is_alignment { Some(Type::Scalar(Scalar::Number(Dtype::U32))) } else { stated };
             let u32_type = Type::Scalar(Scalar::Number(Dtype::U32));
-            let is_u32 = U32_KEYS.iter().any(|key| name == key.as_bytes()) && u32_type.holds(value);
+            // llama.cpp reads most numbers only as u32.
+            let is_u32 = blocks::KEYS.iter().any(|key| name == key.as_bytes())
+                || key.as_text().is_some_and(|key| job.sets(key));
+            let is_u32 = is_u32 && u32_type.holds(value);
             let stated = stated.or(is_u32.then_some(u32_type));
             let Some(type_of) = stated.or_else(|| Type::found(value)) else {
-                refused("its value; --no-attributes leaves all of them out")?;
+                refused("its value");
                 continue;
             };
             if type_of.depth() > GGUF_MAX_DEPTH {
-                refused(&format!(
-                    "arrays nested more than {GGUF_MAX_DEPTH} deep; --no-attributes leaves all of them out"
-                ))?;
+                refused(&format!("arrays nested more than {GGUF_MAX_DEPTH} deep"));
                 continue;
             }
             if is_alignment {
                 let allowed = |n: &u64| n.is_power_of_two() && *n <= MAX_ALIGNMENT;
                 let Some(number) = value.as_u64().filter(allowed) else {
-                    refused("an alignment that is not a power of two up to 2^20")?;
+                    refused("an alignment that is not a power of two up to 2^20");
                     continue;
                 };
                 alignment = number;
@@ -270,7 +268,7 @@ impl<'a> Keys<'a> {
             keys.push((at, Key { name, value, type_of, bits }));
         }
         keys.sort_by_key(|(at, _)| *at);
-        Ok(Keys { keys: keys.into_iter().map(|(_, key)| key).collect(), of_blocks, alignment })
+        Keys { keys: keys.into_iter().map(|(_, key)| key).collect(), of_blocks, alignment }
     }
 
     /// The alignment of the data and of each tensor.

@@ -3,6 +3,7 @@
 use super::choice::Choice;
 use super::converted::Converted;
 use super::input::Input;
+use super::refused::Refused;
 use crate::arguments::{Convert, Target};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -25,6 +26,8 @@ pub struct Job<'a> {
     pub bar: Bar,
     /// The names of objects that the output does not have, because it cannot represent them.
     pub left_out: RefCell<HashSet<Vec<u8>>>,
+    /// What the output cannot represent, and must not leave out.
+    pub refused: RefCell<Vec<Refused>>,
     pub notes: Notes,
     /// The effect of `--dtype`.
     pub converted: Converted,
@@ -57,8 +60,8 @@ impl<'a> Job<'a> {
         bar: Bar,
     ) -> Job<'a> {
         let (left_out, notes, converted) = (RefCell::default(), Notes::default(), Converted::default());
-        let scales = OnceCell::new();
-        Job { arguments, input, choices, interrupt, bar, left_out, notes, converted, scales }
+        let (refused, scales) = (RefCell::default(), OnceCell::new());
+        Job { arguments, input, choices, interrupt, bar, left_out, refused, notes, converted, scales }
     }
 
     /// Notes digests of the input that the output cannot store.
@@ -104,27 +107,37 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Leaves out an attribute of the file, or fails with the reason why it cannot be represented.
-    pub fn leave_attribute_out(&self, key: Value<'_>, why: &str) -> Outcome<()> {
-        let name = key.as_text().map_or_else(|| format!("{key:?}"), str::to_owned);
-        self.leave_out("attribute", &shown_key(key), &name, why)
-    }
-
     /// A failure of the output.
     pub fn refusal(&self, why: impl std::fmt::Display) -> Failure {
         Failure::at(&self.arguments.output, why)
     }
 
-    /// The attributes of the file to write, except the one about its origin.
-    pub fn attributes(&self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
-        let wanted = !self.arguments.no_attributes;
+    /// The attributes of the file to write, with those of `--set`, and without the one about its origin.
+    pub fn attributes(&self) -> Vec<(Value<'a>, Value<'a>)> {
+        let given = self.arguments;
         let part_keys = self.file().part_keys();
-        let pairs = self.file().attributes().unwrap_or(Value::EMPTY_MAP).pairs();
-        pairs.filter(move |(key, value)| {
+        let pairs =
+            self.file().attributes().filter(|_| !given.no_attributes).unwrap_or(Value::EMPTY_MAP).pairs();
+        let is_kept = |(key, value): &(Value<'a>, Value<'a>)| {
             let is_origin = key.is_text(File::ORIGIN) && value.as_map().is_some();
-            let is_of_part = part_keys.iter().any(|other| key.is_text(other));
-            wanted && !is_origin && !is_of_part
-        })
+            !is_origin && !part_keys.iter().any(|other| key.is_text(other))
+        };
+        let changed = |(key, value): (Value<'a>, Value<'a>)| {
+            let set = given.set.iter().find(|set| key.is_text(set.key()));
+            (key, set.map_or(value, |set| set.value()))
+        };
+        let mut all: Vec<_> = pairs.filter(is_kept).map(changed).collect();
+        for set in &given.set {
+            if !all.iter().any(|(key, _)| key.is_text(set.key())) {
+                all.push((set.key_value(), set.value()));
+            }
+        }
+        all
+    }
+
+    /// Whether `--set` has this key.
+    pub fn sets(&self, key: &str) -> bool {
+        self.arguments.set.iter().any(|set| set.key() == key)
     }
 
     /// The tensors that are written in place of a quantized weight, which was these; none if it is written as

@@ -1,8 +1,11 @@
-//! Handles what the output cannot represent: refuses it or, with --lossy, leaves it out and notes it. Damaged
-//! bytes are refused or, with --allow-damaged, noted.
+//! Handles what the output cannot represent: refuses it or, with --lossy, leaves it out and notes it. One
+//! message has all refusals and the options that help. Damaged bytes are refused or, with --allow-damaged,
+//! noted.
 
+use super::blocks;
 use super::choice::Choice;
-use super::job::Job;
+use super::job::{shown_key, Job};
+use super::refused::{message, Refused, Remedy};
 use crate::elements;
 use crate::failure::{Failure, Outcome};
 use crate::names;
@@ -11,6 +14,7 @@ use crate::text;
 use ztensor::error::Error;
 use ztensor::model::dtype::{Class, Dtype, Numbers};
 use ztensor::model::manifest::Format;
+use ztensor::model::value::Value;
 use ztensor::reader::{Component, Object};
 use ztensor::writer::Loss;
 
@@ -28,22 +32,63 @@ pub fn check_sources(object: &Object<'_>) -> Result<(), Error> {
 }
 
 impl Job<'_> {
-    /// Leaves out the thing with this `name`, or fails with the reason why it cannot be represented.
-    pub fn leave_out(&self, noun: &'static str, subject: &str, name: &str, why: &str) -> Outcome<()> {
+    /// Leaves out the thing with this `name`, or refuses it with the reason why it cannot be represented.
+    pub fn leave_out(&self, noun: &'static str, subject: &str, name: &str, why: &str) {
         match self.arguments.lossy {
-            true => {
-                self.notes.add(What::LeftOut, noun, name, why);
-                Ok(())
-            }
-            false => Err(self.refusal(format!("{subject}: {why}; --lossy leaves the {noun} out"))),
+            true => self.notes.add(What::LeftOut, noun, name, why),
+            false => self.refuse(noun, Remedy::Lossy, format!("{subject}: {why}")),
         }
     }
 
-    /// Leaves out an object, or fails with the reason why it cannot be represented.
-    pub fn leave_object_out(&self, choice: &Choice<'_>, why: &str) -> Outcome<()> {
-        self.leave_out("object", &choice.shown(), &choice.shown_name(), why)?;
+    /// Leaves out an object, or refuses it with the reason why it cannot be represented.
+    pub fn leave_object_out(&self, choice: &Choice<'_>, remedy: Remedy, why: &str) {
+        match self.arguments.lossy {
+            true => self.notes.add(What::LeftOut, "object", &choice.shown_name(), why),
+            false => self.refuse("object", remedy, format!("{}: {why}", choice.shown())),
+        }
         self.left_out.borrow_mut().insert(choice.name.clone());
-        Ok(())
+    }
+
+    /// Leaves out an attribute of the file, or refuses it with the reason why it cannot be represented.
+    pub fn leave_attribute_out(&self, key: Value<'_>, why: &str) {
+        // Whoever asks for floats does not need to allow that facts about blocks are lost.
+        let is_of_blocks = blocks::KEYS.iter().any(|of_blocks| key.is_text(of_blocks));
+        let name = key.as_text().map_or_else(|| format!("{key:?}"), str::to_owned);
+        match is_of_blocks && self.converts_blocks() {
+            true => self.notes.add(
+                What::LeftOut,
+                "attribute",
+                &name,
+                "--dtype converts the types that it describes",
+            ),
+            false => self.leave_out("attribute", &shown_key(key), &name, why),
+        }
+    }
+
+    /// Remembers something that must not be lost, for [`Job::check_refused`].
+    fn refuse(&self, noun: &'static str, remedy: Remedy, first: String) {
+        let mut all = self.refused.borrow_mut();
+        match all.iter_mut().find(|refused| refused.noun == noun && refused.remedy.is_like(remedy)) {
+            Some(refused) => {
+                refused.count += 1;
+                refused.remedy = refused.remedy.max(remedy);
+            }
+            None => all.push(Refused { noun, remedy, first, count: 1 }),
+        }
+    }
+
+    /// Fails if something was refused. Call it before anything is written.
+    pub fn check_refused(&self) -> Outcome<()> {
+        match self.refused.borrow().as_slice() {
+            [] => Ok(()),
+            all => Err(self.refusal(message(all))),
+        }
+    }
+
+    /// Whether blocks become floats, because `--dtype` is given or a refusal proposes it.
+    pub fn converts_blocks(&self) -> bool {
+        let is_proposed = |refused: &Refused| matches!(refused.remedy, Remedy::Dtype(_));
+        self.arguments.dtype.is_some() || self.refused.borrow().iter().any(is_proposed)
     }
 
     /// Whether the object with this name is not in the output.
@@ -196,14 +241,15 @@ impl Job<'_> {
         self.converted.add(&found);
         if found.lost > 0 {
             let numbers = text::count(found.lost, "finite number");
-            let to = to.name();
-            if !self.arguments.lossy {
-                let name = choice.shown();
-                let why = format!("{name}: {numbers} would become infinite as {to}; --lossy allows that");
-                return Err(Failure::at(&self.arguments.input, why));
+            if self.arguments.lossy {
+                let why = format!("{numbers} became infinite as {}", to.name());
+                self.notes.add(What::Lossy, "object", &choice.shown_name(), why);
+            } else {
+                let is_f64 = object.components().any(|component| component.dtype() == Some(Dtype::F64));
+                let wider = if is_f64 { Dtype::F64 } else { Dtype::F32 }.name();
+                let why = format!("{}: {numbers} would become infinite as {}", choice.shown(), to.name());
+                self.refuse("object", Remedy::Wider(wider), why);
             }
-            let why = format!("{numbers} became infinite as {to}");
-            self.notes.add(What::Lossy, "object", &choice.shown_name(), why);
         }
         Ok(Some(to))
     }

@@ -2,8 +2,9 @@
 
 use super::choice::Choice;
 use super::job::{shown_key, Job};
-use super::losses::check_sources;
-use crate::elements::{self, release, restates_type};
+use super::losses::{check_sources, converts};
+use super::refused::Remedy;
+use crate::elements::{release, restates_type};
 use crate::failure::{Failure, Outcome};
 use crate::notes::damage;
 use crate::text;
@@ -101,6 +102,21 @@ fn parts<'j, 'f>(job: &'j Job<'f>) -> Outcome<Vec<(&'j Choice<'f>, Option<Stored
     Ok(all)
 }
 
+/// Leaves out the attributes of an object that say more than its new type does.
+fn leave_attributes_out(job: &Job<'_>, container: &str, choice: &Choice<'_>, is_converted: bool) {
+    let object = choice.object;
+    let is_dequantized = is_converted && object.is_quantized() || object.scheme().is_some();
+    let has_no_place = |key: Option<&str>| match is_dequantized {
+        true => key.is_none_or(|key| !object.is_of_quantization(key)),
+        false => !restates_type(key),
+    };
+    let keys = object.attributes().unwrap_or(Value::EMPTY_MAP).pairs().map(|(key, _)| key);
+    for key in keys.filter(|key| has_no_place(key.as_text())) {
+        let why = format!("{container} cannot represent attributes of a tensor, as its {}", shown_key(key));
+        job.leave_out("attribute", &choice.shown(), &choice.shown_name(), &why);
+    }
+}
+
 impl<'f> Tensor<'f> {
     /// All tensors of a job. Left out are objects that are not an array, have an unknown type, or have a name
     /// or type that `check` refuses.
@@ -114,26 +130,26 @@ impl<'f> Tensor<'f> {
             let tensor = Tensor::of(job, container, choice, part);
             match tensor.and_then(|tensor| check(&tensor).map(|()| tensor)) {
                 Ok(tensor) => {
-                    let attributes = choice.object.attributes().unwrap_or(Value::EMPTY_MAP).pairs();
-                    let is_dequantized = tensor.converted.is_some() && choice.object.is_quantized();
-                    let is_again = choice.object.scheme().is_some();
-                    let has_no_place = |key: Option<&str>| match is_dequantized || is_again {
-                        true => key.is_none_or(|key| !choice.object.is_of_quantization(key)),
-                        false => !restates_type(key),
-                    };
-                    for (key, _) in attributes.filter(|(key, _)| has_no_place(key.as_text())) {
-                        let key = shown_key(key);
-                        let why =
-                            format!("{container} cannot represent attributes of a tensor, as its {key}");
-                        job.leave_out("attribute", &choice.shown(), &choice.shown_name(), &why)?;
-                    }
+                    leave_attributes_out(job, container, choice, tensor.converted.is_some());
                     if tensor.is_damaged {
                         job.note_damage(choice, false);
                     }
                     tensors.push(tensor);
                 }
                 Err(Refusal::Represent(what)) => {
-                    job.leave_object_out(choice, &format!("{container} cannot represent {what}"))?;
+                    let why = format!("{container} cannot represent {what}");
+                    job.leave_object_out(choice, Remedy::Lossy, &why);
+                }
+                Err(Refusal::Type(what)) => {
+                    let to = if container == "npz" { Dtype::F32 } else { Dtype::F16 };
+                    let converts =
+                        converts(&choice.object, to) || job.input.is_part_of_weight(&choice.object);
+                    let is_convertible = converts && job.arguments.types.is_empty();
+                    let remedy = if is_convertible { Remedy::Dtype(to.name()) } else { Remedy::Lossy };
+                    job.leave_object_out(choice, remedy, &format!("{container} cannot represent {what}"));
+                    if is_convertible && !job.arguments.lossy {
+                        leave_attributes_out(job, container, choice, true);
+                    }
                 }
                 Err(Refusal::Damaged(why)) => {
                     job.allow_damage(&why)?;
@@ -176,7 +192,7 @@ impl<'f> Tensor<'f> {
             (_, Some(first), _) if is_dequantized => object.codes().unwrap_or(first),
             (Format::Dense | Format::Blocks(_), Some(data), None) => data,
             (Format::Dense | Format::Blocks(_), ..) => return Err(refused("several components".into())),
-            _ => return Err(refused(format!("the format {:?}", object.format_name()))),
+            _ => return Err(Refusal::Type(format!("the format {:?}", object.format_name()))),
         };
         if component.dtype().is_none() {
             return Err(refused(format!("the unknown dtype {:?}", component.dtype_name())));
@@ -226,11 +242,6 @@ impl<'f> Tensor<'f> {
         let is_checked = Cell::new(allows);
         let restored = part.filter(|part| !part.is_component());
         Ok(Tensor { name, shape, elements, size, component, restored, converted, is_damaged, is_checked })
-    }
-
-    /// Whether `--dtype` converts it.
-    pub fn is_convertible(&self) -> bool {
-        self.component.is_of_floats() || elements::is_quantized(&self.component)
     }
 
     /// Whether it has big-endian blocks, for which it is unknown which bytes to swap.
@@ -346,6 +357,8 @@ fn in_order(
 pub enum Refusal {
     /// The container cannot represent something of it.
     Represent(String),
+    /// The container does not have its type or its format. `--dtype` may convert it to a type that it has.
+    Type(String),
     /// It is damaged, and cannot be read or written.
     Damaged(Error),
     /// It cannot be read.
@@ -355,8 +368,6 @@ pub enum Refusal {
 impl Refusal {
     /// The container does not have its type.
     pub fn of_type(tensor: &Tensor<'_>) -> Refusal {
-        let name = tensor.elements.name();
-        let more = if elements::is_quantized(&tensor.component) { "; --dtype f16 converts it" } else { "" };
-        Refusal::Represent(format!("the type {name:?}{more}"))
+        Refusal::Type(format!("the type {:?}", tensor.elements.name()))
     }
 }

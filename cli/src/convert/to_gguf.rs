@@ -31,8 +31,9 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let big_endian = !has_blocks && noted("byte_order").is_some_and(|order| order.is_text("big"));
     let format = Format { version: version.unwrap_or(NEWEST), big_endian };
     let tensors = Tensor::all(job, NAME, |tensor| check(tensor, big_endian))?;
+    let keys = Keys::of(job, origin);
+    job.check_refused()?;
     warn_of_limits(job, &tensors);
-    let keys = Keys::of(job, origin)?;
     let total: u64 = tensors.iter().map(|tensor| tensor.size).sum();
     let mut written = Written {
         objects: tensors.len() as u64,

@@ -13,11 +13,7 @@ const NAME: &str = "npz";
 
 pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let tensors = Tensor::all(job, NAME, |tensor| match () {
-        () if npy::descr(tensor.elements).is_none() => {
-            let name = tensor.elements.name();
-            let more = if tensor.is_convertible() { "; --dtype f32 converts it" } else { "" };
-            Err(Refusal::Represent(format!("the type {name:?}{more}")))
-        }
+        () if npy::descr(tensor.elements).is_none() => Err(Refusal::of_type(tensor)),
         () if std::str::from_utf8(&tensor.name).is_err() => Err(Refusal::Represent(NOT_UTF8.into())),
         () if tensor.name.len() + 4 > usize::from(u16::MAX) => {
             Err(Refusal::Represent(String::from("the name")))
@@ -25,9 +21,9 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
         () => npy::refusal(&tensor.shape).map_or(Ok(()), |what| Err(Refusal::Represent(what))),
     })?;
     for (key, _) in job.attributes() {
-        let why = "npz has no attributes; --no-attributes leaves all of them out";
-        job.leave_attribute_out(key, why)?;
+        job.leave_attribute_out(key, "npz has no attributes");
     }
+    job.check_refused()?;
     check_whole(&job.arguments.output)?;
     let mut sink = Sink::create(job)?;
     let mut members = Vec::new();

@@ -31,7 +31,8 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
         // Like the official writer, so that each tensor is aligned to its elements.
         tensors.sort_by_key(|tensor| std::cmp::Reverse(tensor.elements.alignment()));
     }
-    let metadata = metadata(job, origin)?;
+    let metadata = metadata(job, origin);
+    job.check_refused()?;
     let total: u64 = tensors.iter().map(|tensor| tensor.size).sum();
     let parts = shards::group_for_files(job, tensors, |tensor| tensor.size)?;
     let (output, index_path) = (&job.arguments.output, shards::index_path(&job.arguments.output));
@@ -127,21 +128,18 @@ fn offsets(tensors: &[Tensor<'_>], origin: Option<Value<'_>>) -> Vec<u64> {
 }
 
 /// `__metadata__` with its content, or nothing.
-fn metadata(job: &Job<'_>, origin: Option<Value<'_>>) -> Outcome<String> {
+fn metadata(job: &Job<'_>, origin: Option<Value<'_>>) -> String {
     let mut pairs = Vec::new();
     for (key, value) in job.attributes() {
         match (key.as_text(), value.as_text()) {
             (Some(key), Some(value)) => pairs.push(format!("{}:{}", json(key), json(value))),
-            _ => {
-                let why = "safetensors can only represent texts; --no-attributes leaves all of them out";
-                job.leave_attribute_out(key, why)?;
-            }
+            _ => job.leave_attribute_out(key, "safetensors can only represent texts"),
         }
     }
     let is_empty_map = origin.is_some_and(|origin| origin.get("metadata").is_some());
     match pairs.is_empty() && !is_empty_map {
-        true => Ok(String::new()),
-        false => Ok(format!("\"__metadata__\":{{{}}}", pairs.join(","))),
+        true => String::new(),
+        false => format!("\"__metadata__\":{{{}}}", pairs.join(",")),
     }
 }
 

@@ -5,6 +5,7 @@ use super::blocks;
 use super::choice::{Choice, NOT_UTF8};
 use super::job::{Job, Written};
 use super::losses::converts;
+use super::refused::Remedy;
 use super::shards;
 use crate::arguments::{self, Convert, Floats, Spec};
 use crate::elements;
@@ -75,7 +76,8 @@ fn write_file(
             job.notes.add(What::NotConverted, "object", &choice.shown_name(), why);
         }
         let Some(name) = choice.text_name() else {
-            job.leave_object_out(choice, &format!("a .zt file cannot represent {NOT_UTF8}"))?;
+            job.leave_object_out(choice, Remedy::Lossy, &format!("a .zt file cannot represent {NOT_UTF8}"));
+            job.check_refused()?;
             continue;
         };
         if job.leaves_undecodable_out(choice)? {
@@ -85,6 +87,7 @@ fn write_file(
             Some(_) => job.check_scales(choice)?,
             None => drop(job.check_dtype(choice)?),
         }
+        job.check_refused()?;
         let recode = Recode { blocks: choice.blocks, ..recode };
         if !job.with_losses(Some(choice), |agree| writer.copy_agreed(object, name, &recode, agree))? {
             job.left_out.borrow_mut().insert(choice.name.clone());
@@ -120,10 +123,11 @@ fn decoded_size(choice: &Choice<'_>, floats: Option<Dtype>) -> u64 {
 
 /// The attributes of the output, including `ztensor.origin`. For several files, that says how many there are.
 fn attributes(job: &Job<'_>, parts: usize) -> Outcome<Attributes> {
-    if job.arguments.no_attributes {
-        return Ok(Attributes::default());
-    }
-    let copied = job.file().attributes_to_copy().and_then(|mut attributes| {
+    let copied = match job.arguments.no_attributes {
+        true => Ok(Attributes::default()),
+        false => job.file().attributes_to_copy(),
+    };
+    let copied = copied.and_then(|mut attributes| {
         let Some(origin) = attributes.get(File::ORIGIN).filter(|_| parts > 1) else { return Ok(attributes) };
         let origin = OwnedValue::build(|map| {
             map.begin_map(None)?;
@@ -142,6 +146,9 @@ fn attributes(job: &Job<'_>, parts: usize) -> Outcome<Attributes> {
         let is_of_llama = attributes.get("general.architecture").is_some();
         for (key, number) in blocks::facts(job).into_iter().filter(|_| is_of_llama) {
             attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number.into()))?.get())?;
+        }
+        for set in &job.arguments.set {
+            attributes.set(set.key(), set.value())?;
         }
         Ok(attributes)
     });

@@ -127,7 +127,7 @@ impl Histogram {
 
     /// A line for each range, with a bar.
     pub fn lines(&self) -> impl Iterator<Item = String> + '_ {
-        const WIDEST: u64 = 50;
+        const WIDEST: u64 = 36; // so that the line has less than 80 columns
         let most = self.counts.iter().copied().max().unwrap_or(0).max(1);
         let edges = self.edges();
         self.counts.iter().enumerate().map(move |(at, &count)| {

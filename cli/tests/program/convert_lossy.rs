@@ -8,8 +8,8 @@ use common::{data, folder, input, listing, names, names_in, run};
 use serde_json::{json, Value};
 use std::path::{Path, PathBuf};
 
-/// Without --lossy nothing is written, and the message has all of `why` and the advice. With it these are the
-/// lines.
+/// Without --lossy nothing is written, and the message has all of `why` and the advice for all losses. With it
+/// these are the lines. A .zt file is refused at its first loss.
 #[track_caller]
 fn lossy(from: &Path, to: &Path, options: &[&str], losses: &[(&str, &[&str])]) {
     let convert = |more: &[&str]| {
@@ -17,7 +17,16 @@ fn lossy(from: &Path, to: &Path, options: &[&str], losses: &[(&str, &[&str])]) {
         common::Ran::of(zt.arg("convert").args(options).args(more).args([from, to]).output().unwrap())
     };
     let (what, why) = losses[0];
-    convert(&[]).bad(&[why, &[format!("; --lossy leaves the {what} out\n").as_str()]].concat());
+    let of = |noun: &str| losses.iter().filter(|loss| loss.0 == noun).count();
+    let things = match (of("object"), of("attribute")) {
+        _ if losses.len() == 1 || to.extension().is_some_and(|extension| extension == "zt") => {
+            format!("the {what}")
+        }
+        (objects, 0) => format!("the {}", if objects == 1 { "object" } else { "objects" }),
+        (1, attributes) => format!("1 object and {attributes} attributes"),
+        (objects, attributes) => format!("{objects} objects and {attributes} attributes"),
+    };
+    convert(&[]).bad(&[why, &[format!("; --lossy leaves {things} out\n").as_str()]].concat());
     assert!(!to.exists());
     let is_known = run(&[&"verify", &from]).status == 0;
     let ran = convert(if is_known { &["--lossy", "--verify"] } else { &["--lossy"] });

@@ -2,9 +2,11 @@
 
 use crate::common;
 
+use common::ztensor_1::{object, write};
 use common::{data, folder, input, listing, names, names_in, run, zt, Ran};
 use safetensors::SafeTensors;
-use std::path::Path;
+use serde_json::json;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 #[test]
@@ -71,7 +73,11 @@ fn contents_that_cannot_be_represented_are_named_and_nothing_is_written() {
     let blocks = data().join("foreign/valid/amber-all-types-py.gguf");
     let cases: [(&Path, &str, &[&str]); 7] = [
         (&from, "out.gguf", &["object \"model.b.bias\": GGUF cannot represent the type \"u8\""]),
-        (&from, "out.npz", &["attribute \"format\": npz has no attributes", "--no-attributes"]),
+        (
+            &from,
+            "out.npz",
+            &["attribute \"format\": npz has no attributes", "--lossy leaves the attribute out"],
+        ),
         (&sparse, "out.safetensors", &["safetensors cannot represent the format \"sparse_"]),
         (&sparse, "out.gguf", &["GGUF cannot represent the format \"sparse_"]),
         (&blocks, "out.safetensors", &["safetensors cannot represent the type \"gguf."]),
@@ -95,6 +101,123 @@ fn contents_that_cannot_be_represented_are_named_and_nothing_is_written() {
     }
     run(&[&"convert", &from, &folder.join("out.npz"), &"--shard-size=1K"])
         .bad(&["only applies to .zt, .safetensors and .gguf output"]);
+}
+
+/// The options that a refusal names. `; ` is between alternatives.
+fn options_in(refusal: &str) -> Vec<String> {
+    let advice: Vec<_> = refusal.split("; ").filter(|part| part.starts_with("--")).collect();
+    let options =
+        advice.first().unwrap_or_else(|| panic!("no option: {refusal}")).split(", and ").map(|part| {
+            let words: Vec<_> =
+                part.split(' ').take(if part.starts_with("--dtype") { 2 } else { 1 }).collect();
+            words.join("=")
+        });
+    options.collect()
+}
+
+/// A GGUF file with blocks, and with attributes that other containers do not have.
+fn gguf_with_blocks(folder: &Path) -> PathBuf {
+    let (floats, blocks) = (folder.join("model.zt"), folder.join("model.gguf"));
+    let weight = |dtype: &str, offset: u64, length: u64| {
+        let data = json!({ "dtype": dtype, "offset": offset, "length": length });
+        object("dense", &json!([1, 32]), &json!({ "data": data }))
+    };
+    let objects = json!({ "a.weight": weight("f32", 128, 128), "b.weight": weight("f16", 256, 64) });
+    write(&floats, &json!({ "llama.block_count": 2, "tokens": ["a", "b"] }), &objects);
+    run(&[&"convert", &floats, &blocks, &"--type=q8_0"]).good();
+    blocks
+}
+
+#[test]
+fn a_refusal_names_every_option_that_is_needed() {
+    let folder = folder("options-needed");
+    let from = gguf_with_blocks(&folder);
+    let to = |name: &str| folder.join(name);
+    run(&[&"convert", &from, &to("out.safetensors")]).bad(&[
+        "object \"a.weight\": safetensors cannot represent the type \"gguf.q8_0\" (and 1 more object); \
+         attribute \"llama.block_count\": safetensors can only represent texts (and 1 more attribute); \
+         --dtype f16 converts 2 objects, and --lossy leaves 2 attributes out\n",
+    ]);
+    run(&[&"convert", &from, &to("out.npz")]).bad(&[
+        "npz has no attributes (and 1 more attribute); --dtype f32 converts 2 objects, and --lossy leaves",
+    ]);
+    // Facts about the blocks are left out with them, and that is said.
+    let ran = run(&[&"convert", &from, &to("out.safetensors"), &"--dtype=f16", &"--lossy"]);
+    let facts = "zt: left out: 2 attributes: \"general.quantization_version\", \"general.file_type\": \
+                 --dtype converts the types that it describes\n";
+    assert!(ran.status == 0 && ran.err.ends_with(facts), "{ran:?}");
+    // If there are only those, nothing is refused but the blocks.
+    let plain = to("plain.gguf");
+    run(&[&"convert", &to("model.zt"), &plain, &"--type=q8_0", &"--no-attributes"]).good();
+    run(&[&"convert", &plain, &to("plain.safetensors")])
+        .bad(&["(and 1 more object); --dtype f16 converts them; --lossy leaves the objects out\n"]);
+    let ran = run(&[&"convert", &plain, &to("plain.safetensors"), &"--dtype=f16"]);
+    assert!(ran.status == 0 && ran.err == facts, "{ran:?}");
+}
+
+#[test]
+fn one_refusal_is_enough_for_every_pair_of_formats() {
+    let folder = folder("options-pairs");
+    let mut inputs = vec![gguf_with_blocks(&folder), folder.join("model.zt")];
+    inputs.extend(
+        [
+            "foreign/valid/amber-semantic-traps.gguf",
+            "foreign/valid/amber-protocol-4.pt",
+            "foreign/valid/amber-parameters.pt",
+            "foreign/valid/amber-odd-names.pt",
+            "foreign/valid/amber-all-stored.npz",
+            "foreign/valid/amber-all-types-py.gguf",
+            "v1.2/py-1.2.3-all-dtypes.zt",
+            "v1.2/py-1.2.3-sparse.zt",
+            "v2/real/py-every-dtype.zt",
+            "v2/real/py-quant-as-documented.zt",
+            "v2/real/rs-attributes-all-kinds.zt",
+            "v2/real/py-gguf-layouts.zt",
+            "checkpoints/gptq-4",
+            "checkpoints/bnb-nf4",
+            "checkpoints/mlx-4",
+            "checkpoints/hqq-4",
+            "checkpoints/fp8-block",
+        ]
+        .map(|name| data().join(name)),
+    );
+    let mut refused = 0;
+    for from in &inputs {
+        for to in ["out.safetensors", "out.gguf", "out.npz", "out.zt", "2.zt"] {
+            for option in ["--threads=1", "--dtype=f32", "--dtype=f16"] {
+                let spec = if to == "2.zt" { &["--spec=2"][..] } else { &[] };
+                let to = folder.join(to);
+                let convert = |options: &[String]| {
+                    let mut zt = zt();
+                    zt.args(["convert", "--force"]).args(spec).args(options).args([from, &to]);
+                    Ran::of(zt.output().unwrap())
+                };
+                let first = convert(&[option.into()]);
+                if first.status == 0 {
+                    continue;
+                }
+                refused += 1;
+                // An option that is named replaces the one of the first command.
+                // A .zt file is refused at its first object that is lost, so --lossy is the sure one there.
+                let is_zt = to.extension().is_some_and(|extension| extension == "zt");
+                assert!(!is_zt || first.err.contains("; --lossy "), "{first:?}");
+                let named = options_in(first.err.trim_end());
+                let mut options = if is_zt { vec![String::from("--lossy")] } else { named };
+                let has_dtype = options.iter().any(|option| option.starts_with("--dtype"));
+                options.extend(Some(option.to_owned()).filter(|_| !has_dtype));
+                let second = convert(&options);
+                // Numbers may be beyond the dtype. That is only known when they are converted.
+                let is_beyond = second.err.contains("would become infinite as ");
+                let ran = if is_beyond && option == "--threads=1" {
+                    convert(&options_in(second.err.trim_end()))
+                } else {
+                    second
+                };
+                assert_eq!(ran.status, 0, "{} {option}: {}{ran:?}", from.display(), first.err);
+            }
+        }
+    }
+    assert!(refused > 30, "{refused}");
 }
 
 #[test]
@@ -203,4 +326,97 @@ fn two_tensors_of_one_name_are_refused_by_every_target() {
     }
     assert!(names_in(&folder).is_empty());
     run(&[&"convert", &twice, &folder.join("model.safetensors.index.json")]).bad(&["the extension is not"]);
+}
+
+/// The attributes of a file: key, type and value.
+fn attributes(path: &Path) -> Vec<(String, String, String)> {
+    let json: serde_json::Value = serde_json::from_str(&run(&[&"attr", &path, &"--json"]).good()).unwrap();
+    let text = |entry: &serde_json::Value, key: &str| entry[key].as_str().unwrap().to_owned();
+    let entries = json["attributes"].as_array().unwrap().iter();
+    entries.map(|entry| (text(entry, "key"), text(entry, "type"), entry["value"].to_string())).collect()
+}
+
+#[test]
+fn attributes_are_set_in_the_output() {
+    let folder = folder("options-set");
+    let from = gguf_with_blocks(&folder);
+    let convert = |to: &str, options: &[&str]| {
+        let to = folder.join(to);
+        let ran = zt().args(["convert", "--force", "--verify"]).args(options).args([&from, &to]).output();
+        Ran::of(ran.unwrap()).good();
+        to
+    };
+    let set = ["--set=tokens=[\"x\"]", "--set=a.b=it is=text", "--set=n=77", "--set=f=1.5", "--set=m=-1"];
+    let to = convert("out.gguf", &set);
+    let found = attributes(&to);
+    let expected = |key: &str, kind: &str, value: &str| (key.to_owned(), kind.to_owned(), value.to_owned());
+    for entry in [
+        expected("llama.block_count", "i32", "2"),
+        expected("tokens", "[string] x 1", r#"["x"]"#),
+        expected("a.b", "string", r#""it is=text""#),
+        expected("n", "u32", "77"),
+        expected("f", "f32", "1.5"),
+        expected("m", "i32", "-1"),
+    ] {
+        assert!(found.contains(&entry), "{entry:?}: {found:?}");
+    }
+    let diff = run(&[&"diff", &from, &to]);
+    assert!(diff.out.lines().filter(|line| line.starts_with("~ ")).count() == 5, "{diff:?}");
+    // A key has the type of the input, in every output; without the other attributes, too.
+    for (output, options) in [("one.zt", &[][..]), ("two.zt", &["--spec=2"])] {
+        let zt = convert(output, &[options, &["--set=llama.block_count=3"]].concat());
+        assert_eq!(run(&[&"attr", &zt, &"llama.block_count"]).good(), "3\n");
+        let again = folder.join("again.gguf");
+        assert_eq!(run(&[&"convert", &"--force", &zt, &again]).status, 0);
+        let entry = expected("llama.block_count", "i32", "3");
+        assert!(attributes(&again).contains(&entry), "{:?}", attributes(&again));
+        let alone = convert(output, &[options, &["--set=k=1", "--no-attributes"]].concat());
+        assert_eq!(attributes(&alone).iter().map(|entry| entry.0.as_str()).collect::<Vec<_>>(), ["k"]);
+    }
+    let texts = convert("out.safetensors", &["--dtype=f16", "--set=license=MIT", "--no-attributes"]);
+    assert_eq!(attributes(&texts), [expected("license", "string", r#""MIT""#)]);
+    // It is refused like another attribute that the output does not have.
+    let npz = folder.join("out.npz");
+    run(&[&"convert", &from, &npz, &"--dtype=f32", &"--no-attributes", &"--set=k=1"])
+        .bad(&["attribute \"k\": npz has no attributes; --lossy leaves the attribute out"]);
+    // The types of blocks, which this conversion states itself.
+    let typed = folder.join("typed.gguf");
+    run(&[&"convert", &folder.join("model.zt"), &typed, &"--type=q8_0", &"--set=general.file_type=1"]).good();
+    assert!(attributes(&typed).contains(&expected("general.file_type", "u32", "1")));
+    for (option, why) in [("k", "not KEY=VALUE"), ("=1", "not KEY=VALUE")] {
+        let ran = run(&[&"convert", &from, &to, &"--set", &option]);
+        assert!(ran.status == 2 && ran.err.contains(why), "{ran:?}");
+    }
+    let twice = ["--force", "--set=k=1", "--set=k=2"].map(String::from);
+    Ran::of(zt().arg("convert").args(twice).args([&from, &to]).output().unwrap())
+        .bad(&["--set: the attribute \"k\" is given twice"]);
+    run(&[&"convert", &from, &to, &"--force", &"--set=ztensor.origin=1"]).bad(&["is one that zt writes"]);
+}
+
+/// The message has the command, which works.
+#[test]
+fn a_file_that_cannot_be_edited_names_the_command_that_sets_its_attribute() {
+    let folder = folder("options-edit");
+    let from = gguf_with_blocks(&folder);
+    let before = std::fs::read(&from).unwrap();
+    for (words, setting, shown) in [
+        (&["llama.block_count", "5"][..], "llama.block_count=5", "5"),
+        (&["general.name", "it's me"], r"'general.name=it'\''s me'", "it's me"),
+        (&["general.name", "5", "--text"], r#"'general.name="5"'"#, "5"),
+    ] {
+        let ran = zt().args(["attr", "set", "model.gguf"]).args(words).current_dir(&folder).output();
+        let ran = Ran::of(ran.unwrap());
+        let command = format!("zt convert model.gguf NEW.gguf --set {setting}");
+        let why = format!("zt: model.gguf: a file of GGUF cannot be edited; {command} writes another one\n");
+        assert_eq!((ran.status, ran.err.as_str()), (1, why.as_str()));
+        if cfg!(unix) {
+            let command = command.replacen("zt", env!("CARGO_BIN_EXE_zt"), 1) + " --force";
+            let mut shell = std::process::Command::new("sh");
+            Ran::of(shell.args(["-c", &command]).current_dir(&folder).output().unwrap()).good();
+            let set = run(&[&"attr", &folder.join("NEW.gguf"), &words[0]]).good();
+            assert_eq!(set, format!("{shown}\n"));
+        }
+    }
+    run(&[&"attr", &"set", &from, &"a.weight", &"k", &"1"]).bad(&["convert it to .zt first"]);
+    assert_eq!(std::fs::read(&from).unwrap(), before);
 }

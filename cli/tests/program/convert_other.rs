@@ -133,6 +133,8 @@ fn without_the_feature_the_message_names_it() {
 #[cfg(feature = "compat")]
 mod with_compat {
     use super::*;
+    #[cfg(target_os = "linux")]
+    use common::names_in;
 
     #[test]
     fn hdf5_is_converted() {
@@ -163,6 +165,65 @@ mod with_compat {
             object("weight", "f32", &[2, 3], floats(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0])),
         ];
         assert_eq!(objects(&to), expected);
+    }
+
+    /// An ONNX model with one tensor of f32 zeros, in a sparse file. Reading it takes a while.
+    #[cfg(target_os = "linux")]
+    fn write_large_onnx(path: &Path) {
+        fn varint(mut number: u64) -> Vec<u8> {
+            let mut out = Vec::new();
+            while number >= 0x80 {
+                out.push(number as u8 | 0x80);
+                number >>= 7;
+            }
+            out.push(number as u8);
+            out
+        }
+        let size = 512u64 << 20;
+        let data = [&[0x4a][..], &varint(size)].concat(); // raw_data, the last field of all
+        let tensor = [&[0x08][..], &varint(size / 4), &[0x10, 1, 0x42, 1, b'w'], &data].concat();
+        let of_tensor = varint(tensor.len() as u64 + size);
+        let graph = [&[0x12, 1, b'g', 0x2a][..], &of_tensor, &tensor].concat();
+        let of_graph = varint(graph.len() as u64 + size);
+        let head = [&[0x08, 7, 0x42, 2, 0x10, 13, 0x3a][..], &of_graph, &graph].concat();
+        std::fs::write(path, &head).unwrap();
+        let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+        file.set_len(head.len() as u64 + size).unwrap();
+    }
+
+    /// Also by commands that do not listen to signals while they read.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_signal_leaves_no_temporary_files() {
+        use std::os::unix::process::ExitStatusExt;
+        let folder = folder("compat-signals");
+        let (from, temporary) = (folder.join("large.onnx"), folder.join("tmp"));
+        write_large_onnx(&from);
+        std::fs::create_dir(&temporary).unwrap();
+        for signal in [2, 15] {
+            for command in ["ls", "stats", "convert"] {
+                let mut zt = zt();
+                zt.arg(command).arg(&from).args((command == "convert").then(|| folder.join("out.zt")));
+                let mut child = zt.env("TMPDIR", &temporary).spawn().unwrap();
+                while names_in(&temporary).is_empty() {
+                    assert_eq!(child.try_wait().unwrap(), None, "{command} ended before it was interrupted");
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
+                let kill = std::process::Command::new("kill")
+                    .args([format!("-{signal}"), child.id().to_string()])
+                    .status();
+                assert!(kill.unwrap().success());
+                let status = child.wait().unwrap();
+                let left = (names_in(&temporary), folder.join("out.zt").exists());
+                assert_eq!(left, (vec![], false), "{command}: {status}");
+                let expected = match command {
+                    "ls" => (Some(signal), None),
+                    "stats" => (None, Some(1)),
+                    _ => (None, Some(128 + signal)),
+                };
+                assert_eq!((status.signal(), status.code()), expected, "{command}");
+            }
+        }
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn formats_with_their_index_at_the_end_come_through_a_pipe() {
         for command in ["ls", "stats", "head"] {
             assert_eq!(piped(&[command, "-"], &bytes).out, run(&[&command, &file]).out, "{command} {file:?}");
         }
-        assert!(piped(&["verify", "-"], &bytes).out.starts_with("-: ok, "), "{file:?}");
+        assert!(piped(&["verify", "-"], &bytes).out.contains("ok, "), "{file:?}");
     }
 }
 

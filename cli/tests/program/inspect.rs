@@ -447,3 +447,37 @@ fn layers_are_folded_and_tree_shows_them_at_once() {
         assert!(out.contains("\n\\xffraw "), "{out}");
     }
 }
+
+/// Long texts are shown around the first difference.
+#[test]
+fn long_attributes_are_shown_where_they_differ() {
+    let folder = folder("diff-long");
+    let file = |name: &str| write(&folder.join(name), &[("x", &[1], &[0.0])]);
+    let zt = |name: &str, text: &str| {
+        let (from, to) = (file("x.safetensors"), folder.join(name));
+        run(&[&"convert", &"--force", &from, &to]).good();
+        run(&[&"attr", &"set", &to, &"template", &"--text", &text]).good();
+        to
+    };
+    let same = "0123456789".repeat(10);
+    let shown = |a: &str, b: &str| {
+        let ran = run(&[&"diff", &zt("a.zt", a), &zt("b.zt", b)]);
+        assert_eq!(ran.status, 1, "{ran:?}");
+        ran.out.lines().next().unwrap().to_owned()
+    };
+    let (before, behind) = ("0123456789".repeat(2), "0123456789".repeat(3));
+    assert_eq!(
+        shown(&format!("{same}A{same}"), &format!("{same}B{same}")),
+        format!(
+            "~ attribute \"template\" ...{before}A{behind}012345678... and ...{before}B{behind}012345678..."
+        )
+    );
+    // At the end, and a text that begins like the other one.
+    assert_eq!(
+        shown(&format!("{same}!"), &same),
+        format!("~ attribute \"template\" ...23456789{behind}{before}!\" and ...123456789{behind}{before}\"")
+    );
+    assert_eq!(shown("short", "text"), "~ attribute \"template\" \"short\" and \"text\"");
+    let line = shown(&format!("A{same}"), "B");
+    assert_eq!(line, format!("~ attribute \"template\" \"A{behind}{before}01234567... and \"B\""));
+}

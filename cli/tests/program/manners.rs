@@ -128,6 +128,17 @@ fn wrong_usage_gives_advice() {
         ("ls", "the following required arguments were not provided: <FILE>; zt ls --help has more"),
         ("attr set", "FILE> <[OBJECT] KEY VALUE>...; zt attr set --help has more"),
         ("ls a --sort colour", "'--sort <BY>' [possible values: name, offset, size]; zt ls --help has more"),
+        (
+            "verify a --sha256",
+            "unexpected argument '--sha256' found; zt ls has it; zt verify --help has more\n",
+        ),
+        ("verify a --sort=b", "'--sort' found; zt ls has it; zt verify"),
+        (
+            "ls a --force",
+            "'--force' found; zt report, extract, convert, merge and split have it; zt ls --help",
+        ),
+        ("ls a --zzz", "zt: unexpected argument '--zzz' found; zt ls --help has more\n"),
+        ("ls a --jsn", "; a similar argument exists: '--json'; zt ls"),
         ("edit a", "<--remove <NAME>|--rename <NAME> <NEW>|"),
     ] {
         let ran = Ran::of(zt().args(words.split(' ')).output().unwrap());

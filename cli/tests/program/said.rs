@@ -115,7 +115,8 @@ fn f8_is_converted_to_every_container() {
     }
     // Without --dtype npz is rejected, and the advice in the message works.
     let to = folder.join("no.npz");
-    run(&[&"convert", &from, &to]).bad(&["npz cannot represent the type \"f8_", "; --dtype f32 converts it"]);
+    run(&[&"convert", &from, &to])
+        .bad(&["npz cannot represent the type \"f8_", "; --dtype f32 converts them"]);
 }
 
 #[test]
@@ -202,8 +203,10 @@ fn numbers_that_become_infinite_are_counted() {
             let only = format!("--include={name}");
             for verify in ["--verify", "--threads=1"] {
                 let numbers = if lost == 1 { "number" } else { "numbers" };
+                let wider = if name == "d" { "f64" } else { "f32" };
                 let why = format!(
-                    "object \"{name}\": {lost} finite {numbers} would become infinite as {dtype}; --lossy"
+                    "object \"{name}\": {lost} finite {numbers} would become infinite as {dtype}; \
+                     --dtype {wider} keeps them finite; --lossy allows that"
                 );
                 run(&[&"convert", &verify, &only, &"--dtype", &dtype, &spec, &from, &to]).bad(&[&why]);
                 assert!(!to.exists());

@@ -108,12 +108,13 @@ fn types_roles_and_encodings_come_out_escaped() {
     assert!(changed > 10, "{changed}");
 }
 
-/// The output of a command on a terminal, which `script` provides.
+/// The output of a command on a terminal with this many columns, which `script` provides.
 #[cfg(target_os = "linux")]
-fn on_terminal(words: &str) -> Option<String> {
-    let command = format!("{} {words}", env!("CARGO_BIN_EXE_zt"));
-    let output = Command::new("script").args(["-qec", &command, "/dev/null"]).env("NO_COLOR", "1").output();
-    match output {
+fn on_terminal(words: &str, columns: usize) -> Option<String> {
+    let command = format!("stty rows 24 cols {columns}; {} {words}", env!("CARGO_BIN_EXE_zt"));
+    let mut script = Command::new("script");
+    script.args(["-qec", &command, "/dev/null"]).env("NO_COLOR", "1").env_remove("COLUMNS");
+    match script.output() {
         Ok(output) => Some(String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n")),
         Err(_) => None,
     }
@@ -127,12 +128,61 @@ fn raw_output_is_escaped_on_a_terminal() {
     let text = "{% for m in messages %}\n\t\u{1b}[2J\u{9b}m";
     run(&[&"attr", &"set", &path, &"template", &text]).good();
     assert_eq!(run(&[&"attr", &"get", &path, &"template"]).good(), format!("{text}\n"));
-    let Some(shown) = on_terminal(&format!("attr get {} template", path.display())) else {
+    let Some(shown) = on_terminal(&format!("attr get {} template", path.display()), 80) else {
         return println!("terminal: skipped: script not found");
     };
     assert_eq!(shown, "{% for m in messages %}\n\t\\u{1b}[2J\\u{9b}m\n");
     for words in [format!("cat {} u8", path.display()), format!("convert {} - --to zt", path.display())] {
-        let shown = on_terminal(&words).unwrap();
+        let shown = on_terminal(&words, 200).unwrap();
         assert!(shown.starts_with("zt: standard output: ") && shown.lines().count() == 1, "{shown:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn lines_fit_into_the_terminal_and_numbers_are_whole() {
+    let scene = Scene::new("terminal-width");
+    let long = format!("model.{}.lora_A.weight", "vision_tower.self_attention".repeat(3));
+    let text = format!("{}A{}", "same ".repeat(40), " rest".repeat(40));
+    for (name, text) in [("a", text.clone()), ("b", text.replace('A', "B"))] {
+        let (from, to) = (scene.0.join(format!("{name}.safetensors")), scene.0.join(format!("{name}.zt")));
+        let last = if name == "a" { 0.012_345_6f32 } else { 0.012_345_7 };
+        let bytes = [-0.123_456_7f32, 7.654_321e-8, last].map(f32::to_le_bytes).concat();
+        let header = format!(
+            r#"{{"__metadata__":{{"t":"{text}"}},"{long}":{{"dtype":"F32","shape":[3],"data_offsets":[0,12]}}}}"#
+        );
+        let size = (header.len() as u64).to_le_bytes();
+        std::fs::write(&from, [&size[..], header.as_bytes(), &bytes].concat()).unwrap();
+        run(&[&"convert", &"--zstd", &from, &to]).good();
+    }
+    let (a, b) = (scene.0.join("a.zt"), scene.0.join("b.zt"));
+    let (a, b) = (a.display(), b.display());
+    let new = scene.0.join("new.zt");
+    for (words, whole) in [
+        (format!("ls {a}"), vec!["STORED", "DECODED", "crc32c:0x"]),
+        (format!("stats --histogram 2 {a}"), vec!["-0.123457", "0.0123456", "-0.037037 ", "0.0613154"]),
+        (format!("diff {a} {b}"), vec!["1 of 3 numbers differ", "9.96515e-8", "0.0123456", "0.0123457"]),
+        (
+            format!("convert --force --dtype f16 {a} {}", new.display()),
+            vec!["1 object converted to f16,", "1.74195e-5"],
+        ),
+    ] {
+        let Some(narrow) = on_terminal(&words, 80) else {
+            return println!("terminal: skipped: script not found");
+        };
+        let widest = narrow.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{narrow}");
+        let joined = narrow.split_whitespace().collect::<Vec<_>>().join(" ");
+        for number in whole {
+            assert!(joined.contains(number), "{number}: {narrow}");
+        }
+        let is_named = !words.starts_with("convert");
+        assert!(!is_named || narrow.contains('…') && !narrow.contains(&long), "{narrow}");
+        // Nothing is cut on a wide terminal, nor in a pipe.
+        let wide = on_terminal(&words, 300).unwrap();
+        let piped = Ran::of(zt().args(words.split(' ')).env("COLUMNS", "20").output().unwrap()).out;
+        for whole in [wide, piped] {
+            assert!(!whole.contains('…') && (!is_named || whole.contains(&long)), "{whole}");
+        }
     }
 }
