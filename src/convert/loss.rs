@@ -150,13 +150,79 @@ fn each_chunk<T: Copy + Default>(
 
 /// Calls `body` with elements as f64, some at a time.
 fn floats(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, body: &mut dyn FnMut(&[f64])) {
-    let (mut bytes, mut numbers) = ([0u8; CHUNK_ELEMENTS * 8], [0f64; CHUNK_ELEMENTS]);
+    let mut numbers = [0f64; CHUNK_ELEMENTS];
     for src in src.chunks(from.size().saturating_mul(CHUNK_ELEMENTS)) {
         let count = src.len().checked_div(from.size()).unwrap_or(0);
-        let wanted = bytes.get_mut(..count.saturating_mul(8)).unwrap_or_default();
-        in_chunks(src, from, table, Dtype::F64, wanted);
-        load(wanted, &mut numbers, f64::from_ne_bytes);
+        with_avx2::<Widen, _, _>((src, from, table), &mut numbers);
         body(numbers.get(..count).unwrap_or_default());
+    }
+}
+
+/// Widens the elements of a chunk to f64.
+struct Widen;
+
+impl Loops<(&[u8], Dtype, Option<&[f32; 256]>), &mut [f64; CHUNK_ELEMENTS]> for Widen {
+    type Result = ();
+
+    #[inline(always)]
+    fn run((src, from, table): (&[u8], Dtype, Option<&[f32; 256]>), numbers: &mut [f64; CHUNK_ELEMENTS]) {
+        match (from, table) {
+            (Dtype::F32, None) => load(src, numbers, |b| f64::from(f32::from_ne_bytes(b))),
+            (Dtype::Bf16, None) => {
+                load(src, numbers, |b| f64::from(float::bf16_to_f32(u16::from_ne_bytes(b))));
+            }
+            (Dtype::F16, None) => {
+                load(src, numbers, |b| f64::from(float::f16_to_f32(u16::from_ne_bytes(b))));
+            }
+            _ => {
+                let mut bytes = [0u8; CHUNK_ELEMENTS * 8];
+                in_chunks(src, from, table, Dtype::F64, &mut bytes);
+                load(&bytes, numbers, f64::from_ne_bytes);
+            }
+        }
+    }
+}
+
+/// So many numbers at a time become vector code.
+const LANES: usize = 8;
+
+/// Adds the errors of numbers to the largest ones: absolute, and divided by the number.
+#[inline(always)]
+fn add_errors(largest: &mut [[f64; LANES]; 2], numbers: &[f64; LANES], became: &[f64; LANES]) {
+    let [absolute, relative] = largest;
+    let largest = absolute.iter_mut().zip(relative);
+    for ((x, y), (absolute, relative)) in numbers.iter().zip(became).zip(largest) {
+        let error = (x - y).abs();
+        let error = if error < f64::INFINITY { error } else { 0.0 };
+        let of_number = if *x == 0.0 { 0.0 } else { error / x.abs() };
+        *absolute = if error > *absolute { error } else { *absolute };
+        *relative = if of_number > *relative { of_number } else { *relative };
+    }
+}
+
+/// The largest errors of some numbers and what they became.
+struct Largest;
+
+impl Loops<&[f64], &[f64]> for Largest {
+    type Result = (f64, f64);
+
+    #[inline(always)]
+    fn run(numbers: &[f64], became: &[f64]) -> (f64, f64) {
+        let mut largest = [[0f64; LANES]; 2];
+        let whole = numbers.chunks_exact(LANES).zip(became.chunks_exact(LANES));
+        for (numbers, became) in whole {
+            if let (Ok(numbers), Ok(became)) = (numbers.try_into(), became.try_into()) {
+                add_errors(&mut largest, numbers, became);
+            }
+        }
+        let mut rest = [[0f64; LANES]; 2];
+        for (to, from) in rest.iter_mut().zip([numbers, became]) {
+            to.iter_mut().zip(from.chunks_exact(LANES).remainder()).for_each(|(to, from)| *to = *from);
+        }
+        let [numbers, became] = &rest;
+        add_errors(&mut largest, numbers, became);
+        let [absolute, relative] = largest;
+        (absolute.into_iter().fold(0.0, f64::max), relative.into_iter().fold(0.0, f64::max))
     }
 }
 
@@ -212,13 +278,9 @@ impl Conversion {
     ) {
         floats(src, from, table, &mut |numbers| {
             floats(results.next().unwrap_or_default(), to, None, &mut |became| {
-                for (x, y) in numbers.iter().zip(became) {
-                    let error = (x - y).abs();
-                    let absolute = if error.is_finite() { error } else { 0.0 };
-                    let relative = if *x == 0.0 { 0.0 } else { absolute / x.abs() };
-                    self.largest_absolute = self.largest_absolute.max(absolute);
-                    self.largest_relative = self.largest_relative.max(relative);
-                }
+                let (absolute, relative) = with_avx2::<Largest, _, _>(numbers, became);
+                self.largest_absolute = self.largest_absolute.max(absolute);
+                self.largest_relative = self.largest_relative.max(relative);
             });
         });
     }
