@@ -100,7 +100,8 @@ test-models: libs tools ## read what NumPy and PyTorch write; convert real model
 	@model=$${ZT_MODEL:-$(T)/llama/gemma-3-270m-q4_k_m.gguf}; [ -f "$$model" ] && export ZT_MODEL="$$model"; \
 	sh tests/models/run.sh $(T)/lib $(T)/debug/zt $(T)/demo $(T)/ggml $(T)/models
 
-test-checkpoints: libs ## compare weights that the tools of quantized checkpoints make: 700 MB of packages
+test-checkpoints: libs zt ## compare weights that the tools of quantized checkpoints make: 700 MB of packages
+	python3 tests/models/checkpoints/size.py $(T)/release/zt $(T)/checkpoints
 	ZT_FETCH=1 sh tests/models/checkpoints/run.sh $(T)/lib $(T)/checkpoints/torch/packages $(T)/checkpoints
 
 test-report: ## open the page of zt report in Chromium: 100 MB of packages
