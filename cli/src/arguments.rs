@@ -12,8 +12,8 @@ pub use inspect::{
     Add, Attr, AttrAction, Bench, Cat, Compact, Completions, Diff, Edit, Extract, Head, Id, Info, Merge,
     Move, Remove, Report, Split, Stats, Tree,
 };
-use values::{alignment, encoding, frame_size, rename, setting, size, type_rule};
-pub use values::{is_path, value_of, Chosen, Floats, Meaning, Rename, Setting, TypeRule};
+use values::{alignment, encoding, frame_size, rename, setting, sha256, size};
+pub use values::{is_path, type_rule, value_of, Chosen, Floats, Meaning, Rename, Setting, TypeRule};
 
 /// The heading of the options that every command has.
 const EVERYWHERE: &str = "Options of all commands";
@@ -211,6 +211,9 @@ pub struct Verify {
     /// Check only what opening checks, and do not report missing digests: reads no data
     #[arg(long)]
     pub quick: bool,
+    /// The SHA-256 of the file, as a hub or a .sha256 file has it; for one FILE that is a path
+    #[arg(long, value_name = "HEX", value_parser = sha256)]
+    pub sha256: Option<[u8; 32]>,
     /// Also fail for bytes without a digest or CRC-32
     #[arg(long, conflicts_with = "quick")]
     pub require_digests: bool,

@@ -1,6 +1,6 @@
 //! Parses the command line. An error is a single line like every failure, and help is a result.
 
-use crate::arguments::Arguments;
+use crate::arguments::{type_rule, Arguments};
 use crate::failure::{collect_errors, error as report, Failure};
 use crate::output::print_errors;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -86,6 +86,14 @@ fn what_is_wrong(error: &Error) -> String {
             (_, Some(tip)) => out.extend(["; ", tip]),
             _ => out.extend([" ", line]),
         }
+    }
+    let of = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let blocks = of(ContextKind::InvalidValue);
+    if of(ContextKind::InvalidArg).starts_with("--dtype") && type_rule(blocks).is_ok() {
+        out += &format!("; --type {blocks} quantizes");
     }
     out
 }

@@ -11,6 +11,8 @@ use crate::output::{Output, Tone};
 use crate::remote;
 use crate::{models, notes, progress, text};
 use serde_json::{json, Value as Json};
+use sha2::{Digest, Sha256};
+use std::io::Read;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -27,6 +29,8 @@ struct Found {
     notes: Notes,
     /// Whether no data was read.
     is_quick: bool,
+    /// Whether the whole file has the SHA-256 that was given.
+    has_sha256: bool,
 }
 
 /// A failure of an object, a component or a file.
@@ -45,6 +49,11 @@ struct Broken {
 
 pub fn run(arguments: &Verify) -> Outcome<()> {
     let started = Instant::now();
+    if arguments.sha256.is_some()
+        && (arguments.files.len() > 1 || !arguments.files.iter().all(|f| f.is_file()))
+    {
+        return Err(Failure::Usage("--sha256 needs exactly one FILE, the path of a file"));
+    }
     let mut output = PipedOutput { out: Output::new(), is_closed: false };
     let (mut good, mut partly, mut bad, mut unchecked, mut bytes) = (0u64, 0u64, 0u64, 0u64, 0u64);
     let (mut all, notes) = (Vec::new(), Notes::default());
@@ -141,10 +150,17 @@ impl PipedOutput {
 fn verify(path: &Path, arguments: &Verify) -> Found {
     let (failures, unchecked, notes) = (Vec::new(), Vec::new(), Notes::default());
     let (report, is_quick) = (VerifyReport::default(), arguments.quick);
-    let mut found = Found { report, failures, unchecked, notes, is_quick };
+    let mut found = Found { report, failures, unchecked, notes, is_quick, has_sha256: false };
     let listed = Mutex::new(Vec::new());
+    if let Some(wanted) = &arguments.sha256 {
+        match check_sha256(path, wanted) {
+            Ok(()) => found.has_sha256 = true,
+            Err(error) => found.failures.push(Broken::of(&error, arguments)),
+        }
+    }
+    let (has_sha256, notes) = (found.has_sha256, &found.notes);
     let outcome =
-        check(path, arguments, &mut found.report, &found.notes, &|file, object, component, error| {
+        check(path, arguments, &mut found.report, notes, has_sha256, &|file, object, component, error| {
             let object = object.and_then(|at| file.object(at));
             let component =
                 object.zip(component).and_then(|(object, at)| object.components().find(|c| c.number() == at));
@@ -204,6 +220,7 @@ fn check(
     arguments: &Verify,
     report: &mut VerifyReport,
     notes: &Notes,
+    has_sha256: bool,
     listed: &Listed<'_>,
 ) -> Result<()> {
     let file = models::open_with(path, &arguments.open_options())?;
@@ -245,11 +262,39 @@ fn check(
         report,
     );
     bar.finish_and_clear();
+    if has_sha256 {
+        report.bytes_not_covered = 0;
+    }
     if report.bytes_not_covered > 0 {
         let (shown, why) = (remote::shown(path), "neither a digest nor a CRC-32 covers them");
         notes.add_part(What::NotCovered, "byte", report.bytes_not_covered, &shown, why);
     }
     outcome
+}
+
+/// Compares the SHA-256 of a file with the one that was given.
+fn check_sha256(path: &Path, wanted: &[u8; 32]) -> Result<()> {
+    let failed = |e: std::io::Error| Error::new(Cause::Io, format_args!("could not read it: {e}"));
+    let mut file = std::fs::File::open(path).map_err(failed)?;
+    let (mut hasher, mut bytes) = (Sha256::new(), vec![0; 1 << 20]);
+    loop {
+        match file.read(&mut bytes).map_err(failed)? {
+            0 => break,
+            read => hasher.update(&bytes[..read]),
+        }
+    }
+    let found: [u8; 32] = hasher.finalize().into();
+    let hex = |digest: &[u8; 32]| digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    match found == *wanted {
+        true => Ok(()),
+        false => {
+            let (found, wanted) = (hex(&found), hex(wanted));
+            let what = format_args!(
+                "the SHA-256 of the file is {found}, not {wanted}: it is another file or damaged"
+            );
+            Err(Error::new(Cause::DigestMismatch, what))
+        }
+    }
 }
 
 impl Broken {
@@ -317,6 +362,7 @@ impl Found {
         match (self.failures.is_empty(), self.report.not_checked) {
             (false, _) if self.failures.iter().all(|broken| broken.is_unknown) => State::Unknown,
             (false, _) => State::Broken,
+            (true, 0) if self.has_sha256 => State::Good,
             (true, 0) if self.is_quick || self.report.bytes_not_covered > 0 => State::Structure,
             (true, 0) => State::Good,
             (true, _) => State::Unchecked,
@@ -382,6 +428,7 @@ fn details(found: &Found) -> String {
     let digests = report.digests_verified + report.digests_absent + report.digests_unknown;
     let known = if report.digests_unknown > 0 { "known digests" } else { "digests" };
     let mut details = match report.digests_verified {
+        _ if found.has_sha256 => String::from("SHA-256 verified"),
         _ if found.is_quick => String::from("data not read"),
         verified if verified == digests => format!("{} verified", text::count(verified, "digest")),
         0 => format!("0 of {digests} components have {known}"),

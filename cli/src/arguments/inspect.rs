@@ -235,7 +235,9 @@ pub struct Move {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example: zt attr model.gguf")]
+#[command(
+    after_help = "set and rm change .zt files; zt convert --set writes a new file of another format.\n\nExample: zt attr model.gguf"
+)]
 pub struct Attr {
     #[command(subcommand)]
     pub action: AttrAction,

@@ -186,6 +186,19 @@ pub fn setting(text: &str) -> Result<Setting, String> {
     pair.map(|pair| Setting(Arc::new(pair))).map_err(|why| why.message().to_owned())
 }
 
+pub fn sha256(text: &str) -> Result<[u8; 32], String> {
+    let mut digest = [0; 32];
+    let is_hex = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    for (at, byte) in digest.iter_mut().enumerate().filter(|_| is_hex) {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap_or_default();
+    }
+    if is_hex {
+        Ok(digest)
+    } else {
+        Err(String::from("not 64 hexadecimal digits"))
+    }
+}
+
 /// The value of an attribute: JSON, or text if it is not valid JSON.
 pub fn value_of(text: &str) -> ztensor::error::Result<OwnedValue> {
     json::parse(text).or_else(|_| OwnedValue::text(text))

@@ -4,6 +4,8 @@ use crate::common;
 
 use common::{data, folder, run, valid_files, zt, Ran};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::path::Path;
 use std::process::Stdio;
 use ztensor::reader::{File, OpenOptions};
 
@@ -62,6 +64,36 @@ fn a_file_without_digests_is_not_just_ok() {
 }
 
 /// JSON and SARIF have every component.
+/// The SHA-256 of a download, as a hub shows it.
+#[test]
+fn a_file_is_compared_with_its_sha256() {
+    let folder = folder("verify-sha256");
+    let (good, bad) = (folder.join("good.safetensors"), folder.join("bad.safetensors"));
+    let mut bytes = std::fs::read(data().join("../../examples/data/minilm-small.safetensors")).unwrap();
+    std::fs::write(&good, &bytes).unwrap();
+    let digest = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02X}")).collect::<String>();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&bad, &bytes).unwrap();
+    let verify = |path: &Path, more: &[&str]| {
+        let mut words: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"verify", &"--sha256", &digest, &path];
+        words.extend(more.iter().map(|word| word as &dyn AsRef<std::ffi::OsStr>));
+        run(&words)
+    };
+    let out = verify(&good, &[]).good();
+    assert!(out.contains("good.safetensors: ok, SHA-256 verified; 66 objects"), "{out}");
+    let ran = verify(&bad, &[]);
+    assert!(ran.status == 1 && ran.err.contains(&format!("not {}", digest.to_lowercase())), "{ran:?}");
+    let ran = verify(&bad, &["--json"]);
+    let entries: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.status, &entries[0]["failures"][0]["rule"]), (1, &serde_json::json!("digest-mismatch")));
+    for more in [&good as &dyn AsRef<std::ffi::OsStr>, &folder] {
+        let ran = run(&[&"verify", &"--sha256", &digest, &bad, &more]);
+        assert!(ran.status == 2 && ran.err.contains("--sha256 needs exactly one FILE"), "{ran:?}");
+    }
+    let ran = run(&[&"verify", &"--sha256", &&digest[1..], &good]);
+    assert!(ran.status == 2 && ran.err.contains("not 64 hexadecimal digits"), "{ran:?}");
+}
+
 #[test]
 fn components_without_digests_are_one_line_for_a_file() {
     let plain = data().join("../../examples/data/minilm-small.safetensors").canonicalize().unwrap();
