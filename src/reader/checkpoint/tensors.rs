@@ -123,6 +123,13 @@ impl<'f> Object<'f> {
         self.attributes()?.get(key)?.get(role)
     }
 
+    /// What an attribute says of tensors that are no components.
+    fn stated_of_others(&self, key: &str) -> impl Iterator<Item = (&'f str, Value<'f>)> + '_ {
+        let stated = self.attributes().and_then(|map| map.get(key)).unwrap_or(Value::EMPTY_MAP).pairs();
+        let stated = stated.filter_map(|(role, value)| Some((role.as_text()?, value)));
+        stated.filter(|(role, _)| self.component(role).is_none())
+    }
+
     /// The types that its codes and scales had before they became those of a layout, if it says them.
     pub(crate) fn groups_before(&self) -> Option<Quantized<'static>> {
         let stated = |role: &str| match self.stated(TYPES, role)?.as_text().map(type_called)? {
@@ -148,6 +155,10 @@ impl<'f> Object<'f> {
                 builder.text(component.role())?;
                 builder.text(component.logical_name().unwrap_or(component.dtype_name()))?;
             }
+            for (role, name) in self.stated_of_others(TYPES) {
+                builder.text(role)?;
+                builder.text(name.as_text().unwrap_or_default())?;
+            }
             builder.end().map(drop)
         })?;
         to.set(TYPES, types.get())?;
@@ -159,6 +170,11 @@ impl<'f> Object<'f> {
                 swapped_words(&mut bytes, component.dtype().map_or(1, Dtype::size));
                 builder.text(component.role())?;
                 builder.bytes(&bytes)?;
+            }
+            for (role, part) in self.stated_of_others(PARTS) {
+                let Kind::Bytes(bytes) = part.kind() else { continue };
+                builder.text(role)?;
+                builder.bytes(bytes)?;
             }
             builder.end().map(drop)
         })?;
