@@ -64,9 +64,12 @@ class ZTensorModelLoader(BaseModelLoader):  # type: ignore[misc]
         """What to open for a model: a file or a folder."""
         place = model
         if not os.path.exists(place):
-            patterns = [os.path.join(folder or "", form) for form in ("*.zt", "*.safetensors")]
-            place = download_weights_from_hf(model, self.load_config.download_dir, patterns, revision,
-                                             ignore_patterns=self.load_config.ignore_patterns)
+            # The first pattern that a file has is fetched. An index says which files are the model, where a
+            # repository also has consolidated.safetensors.
+            for forms in (["*.safetensors.index.json"], ["*.zt", "*.safetensors"]):
+                patterns = [os.path.join(folder or "", form) for form in forms]
+                place = download_weights_from_hf(model, self.load_config.download_dir, patterns, revision,
+                                                 ignore_patterns=self.load_config.ignore_patterns)
         place = os.path.join(place, folder) if folder else place
         found = glob.glob(os.path.join(glob.escape(place), "*.zt"))
         return found[0] if len(found) == 1 else place

@@ -1,6 +1,7 @@
 """libztensor.vllm on a stand-in for vLLM, whose wheel has 340 MB. The stand-in's classes and functions have
 the signatures of vLLM 0.10.1, 0.10.2, 0.11.0, 0.20.0 and 0.33.0; they were compared by hand."""
 import importlib.metadata
+import json
 import sys
 import tempfile
 import types
@@ -126,12 +127,18 @@ with tempfile.TemporaryDirectory() as made:
     for number, name in enumerate(STATE, 1):
         standin.save_file({name: STATE[name]}, shards / f"model-0000{number}-of-00003.safetensors")
     loaded(shards)
+    # A copy in one file beside them is not a part of the model that the index names.
+    standin.save_file(STATE, shards / "consolidated.safetensors")
+    index = {"weight_map": {name: f"model-0000{number}-of-00003.safetensors" for number, name in enumerate(STATE, 1)}}
+    (shards / "model.safetensors.index.json").write_text(json.dumps(index))
+    loaded(shards)
 
     loader(folder).download_model(config(folder))
     assert not FETCHED
     of_hub = config("someone/model")
     loader(folder).download_model(of_hub)
-    assert FETCHED == [("someone/model", str(folder), ["*.zt", "*.safetensors"], "main", "original/**")]
+    assert FETCHED == [("someone/model", str(folder), patterns, "main", "original/**")
+                       for patterns in (["*.safetensors.index.json"], ["*.zt", "*.safetensors"])]
     loaded(folder, given=of_hub)
 
     below = folder / "below"
