@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use ztensor::container::json;
 use ztensor::error::Result;
-use ztensor::model::dtype::Dtype;
+use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Version};
-use ztensor::model::value::{Kind, OwnedValue, Value};
+use ztensor::model::value::{Attributes, Kind, OwnedValue, Value};
 use ztensor::reader::{
     BatchOptions, BatchStats, File, Hyperslab, Mode, Object, OpenOptions, Selected, VerifyOptions,
     VerifyReport, Wanted,
 };
-use ztensor::writer::{Recode, Writer, WriterOptions};
+use ztensor::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Recode, Writer, WriterOptions};
 
 fn combined() -> OpenOptions {
     OpenOptions { combine_quantized: true, ..OpenOptions::default() }
@@ -593,5 +593,42 @@ fn no_byte_of_a_header_or_a_configuration_does_harm() {
             }
             let _ = common::verify(&file);
         }
+    }
+}
+
+/// A file may claim any types for the tensors that a weight was. A copy opens all the same.
+#[test]
+fn claimed_types_do_not_spoil_a_copy() {
+    let folder = Folder::new();
+    let [two, one] = ["two.zt", "one.zt"].map(|name| folder.path(name));
+    for (codes, scales, format) in [
+        ("u8", "u8", "quantized_group"),
+        ("f64", "f8_e8m0", "quantized_group"), // of 16 bytes, but no scheme has such codes
+        ("u8", "u16", "zt.mx/1"),
+        ("u8", "nothing", "zt.mx/1"),
+    ] {
+        let text = format!(
+            r#"{{"block_size": 32, "scale_form": "e8m0_exponent", "scheme": "mlx", "bits": 4, "group_size": 32,
+                "mode": "mxfp4", "types": {{"packed_weight": "{codes}", "scales": "{scales}"}}}}"#
+        );
+        let given = json::parse(&text).unwrap();
+        let mut attributes = Attributes::default();
+        attributes.extend(given.get()).unwrap();
+        let known = |logical| Some(LogicalSpec::Known(logical));
+        let data = ComponentSpec { logical: known(Logical::F4E2m1), ..ComponentSpec::new("data", Dtype::U8) };
+        let of = ComponentSpec { logical: known(Logical::F8E8m0), ..ComponentSpec::new("scales", Dtype::U8) };
+        let options = WriterOptions { version: Version::V2, ..WriterOptions::default() };
+        let _ = std::fs::remove_file(&two);
+        let mut writer = Writer::create(&two, &options).unwrap();
+        let spec = ObjectSpec { name: "a.weight", format: "zt.mx/1", shape: &[1, 32] };
+        writer.write_object(&spec, attributes, &[(data, &[0x21; 16]), (of, &[127])]).unwrap();
+        writer.finish().unwrap();
+        let file = File::open(&two, &OpenOptions::default()).unwrap();
+        assert_eq!(copied(&file, &one, Version::V1_2, None), []);
+        let copy = File::open(&one, &OpenOptions::default()).unwrap();
+        let object = copy.objects().next().unwrap();
+        assert_eq!(object.format_name(), format, "{codes} {scales}");
+        assert!(object.check_weight().is_err() || format == "zt.mx/1");
+        assert!(floats(&object).is_err(), "u32 is the type that mlx has");
     }
 }

@@ -132,9 +132,12 @@ impl<'f> Object<'f> {
 
     /// The types that its codes and scales had before they became those of a layout, if it says them.
     pub(crate) fn groups_before(&self) -> Option<Quantized<'static>> {
-        let stated = |role: &str| match self.stated(TYPES, role)?.as_text().map(type_called)? {
-            (Some(dtype), logical) => Some((dtype, logical)),
-            (None, _) => None,
+        let stated = |role: &str| {
+            let (dtype, logical) = self.stated(TYPES, role)?.as_text().map(type_called)?;
+            let component = self.component(if role == "scales" { role } else { "data" })?;
+            let bytes = logical.map(Logical::block).or(dtype.map(Dtype::block))?.bytes;
+            let is_whole = component.size().ok()?.checked_rem(bytes) == Some(0);
+            dtype.filter(|_| is_whole).map(|dtype| (dtype, logical))
         };
         Some(Quantized {
             bits: None,
