@@ -43,9 +43,9 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     if text.width() <= width {
         return Cow::Borrowed(text);
     }
-    let room = width.saturating_sub(1);
-    let begin = fitting(text.chars(), room / 2);
-    let end: String = fitting(text.chars().rev(), room - begin.width()).chars().rev().collect();
+    let space = width.saturating_sub(1);
+    let begin = fitting(text.chars(), space / 2);
+    let end: String = fitting(text.chars().rev(), space - begin.width()).chars().rev().collect();
     Cow::Owned(format!("{begin}…{end}"))
 }
 

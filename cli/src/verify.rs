@@ -289,10 +289,9 @@ fn check_sha256(path: &Path, wanted: &[u8; 32]) -> Result<()> {
         true => Ok(()),
         false => {
             let (found, wanted) = (hex(&found), hex(wanted));
-            let what = format_args!(
-                "the SHA-256 of the file is {found}, not {wanted}: it is another file or damaged"
-            );
-            Err(Error::new(Cause::DigestMismatch, what))
+            let what =
+                format!("the SHA-256 of the file is {found}, not {wanted}: it is another file or damaged");
+            Err(Error::new(Cause::DigestMismatch, format_args!("{what}")))
         }
     }
 }

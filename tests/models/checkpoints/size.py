@@ -34,7 +34,7 @@ def write_model(folder, layers):
     text += b" " * (-len(text) % 8)
     with open(folder / "model.safetensors", "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
-        start = file.tell()
+        start = 8 + len(text)
         file.truncate(start + place)
         for entry in header.values():
             begin, end = entry["data_offsets"]
