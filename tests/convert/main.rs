@@ -4,6 +4,7 @@
 mod common;
 
 mod blocks;
+mod checkpoint_copies;
 mod checkpoints;
 mod convert;
 mod copy;
