@@ -1384,7 +1384,7 @@ ZT_NODISCARD zt_status zt_write_attribute(zt_writer *writer, const char *object,
 /// The old content stays valid until zt_write_finish. After a crash, the file is either complete, or zt_open
 /// reports an interrupted append and zt_repair restores the old file. In a 1.1 or 1.2 file new objects follow
 /// the rules of 1.2. If a new object uses what 1.1 lacks, the version of a 1.1 file becomes 1.2.0. It stays
-/// 1.1 if an old object would not be valid in 1.2; the new object is written all the same (docs/versions.md).
+/// 1.1 if an old object would not be valid in 1.2; the new object is written anyway (docs/versions.md).
 /// The writer locks the file until it ends: other writers get ZT_ERROR_BUSY, and zt_open may get it, too.
 /// Files that are open stay readable. Forked children share the lock. On file systems without locks the
 /// library compares the file's identity, size and time before it writes; there two appends that begin at the

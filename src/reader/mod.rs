@@ -41,6 +41,7 @@ pub use batch::{Hyperslab, Selection};
 pub use borrowed_or_read::Loaded;
 pub use bytes::Caps;
 pub use checkpoint::StoredTensor;
+pub(crate) use checkpoint::ROLES_OF_GROUPS;
 pub use file::File;
 pub use file::ModelInfo;
 pub use manifest::Identity;

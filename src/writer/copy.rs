@@ -4,7 +4,7 @@
 //! All checks run before the first byte goes to the sink. `plan` checks every component, and decodes those
 //! that will be encoded again.
 
-use super::copy_plan::{check_plans, plan_stored, Agree, Loss, Losses, Plan, Planner, ROLES_OF_GROUPS};
+use super::copy_plan::{check_plans, plan_stored, Agree, Loss, Losses, Plan, Planner};
 use super::description::{attributes_of_format, MadeOf, ObjectSpec, Recode};
 use super::shared_bytes::{swap_width, CopyKey};
 use super::state::Writer;
@@ -100,8 +100,12 @@ impl Writer {
             losses.retain_attributes(attributes_of(object, blocks, numbers.is_some())?, check)?;
         if let Some((_, form)) = &groups {
             match object.format() {
-                Format::QuantizedGroup => object.keep_tensors(&mut attributes, &ROLES_OF_GROUPS)?,
-                _ => attributes.remove_all(&LAYOUT_KEYS),
+                Format::QuantizedGroup => object.keep_tensors(&mut attributes)?,
+                _ => {
+                    for key in LAYOUT_KEYS {
+                        attributes.remove(key);
+                    }
+                }
             }
             for (key, value) in form.attributes.iter() {
                 attributes.set(key.as_text().unwrap_or_default(), value)?;

@@ -15,11 +15,7 @@ use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, 
 use crate::model::sort::sort_by;
 use crate::model::structure::each_index;
 use crate::model::value::{Attributes, Value};
-use crate::reader::{Component, Object};
-
-/// The parts of a weight that groups of codes have.
-/// cbindgen:ignore
-pub const ROLES_OF_GROUPS: [&str; 3] = ["packed_weight", "scales", "zeros"];
+use crate::reader::{Component, Object, ROLES_OF_GROUPS};
 
 /// How a component gets into the file: copied as stored, or decoded and encoded again.
 pub struct Plan<'f> {

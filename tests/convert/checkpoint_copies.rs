@@ -124,7 +124,7 @@ fn assert_is_made_of(copy: &File, model: &Path) {
     }
 }
 
-/// A file may claim any types for the tensors that a weight was. A copy opens all the same.
+/// A file may claim any types for the tensors that a weight was. A copy can still be opened.
 #[test]
 fn claimed_types_do_not_spoil_a_copy() {
     let folder = Folder::new();
@@ -136,8 +136,8 @@ fn claimed_types_do_not_spoil_a_copy() {
         ("u8", "nothing", "zt.mx/1"),
     ] {
         let text = format!(
-            r#"{{"block_size": 32, "scale_form": "e8m0_exponent", "scheme": "mlx", "bits": 4, "group_size": 32,
-                "mode": "mxfp4", "types": {{"packed_weight": "{codes}", "scales": "{scales}"}}}}"#
+            r#"{{"block_size": 32, "scale_form": "e8m0_exponent", "scheme": "mlx", "bits": 4,
+                "group_size": 32, "mode": "mxfp4", "types": {{"packed_weight": "{codes}", "scales": "{scales}"}}}}"#
         );
         let given = json::parse(&text).unwrap();
         let mut attributes = Attributes::default();

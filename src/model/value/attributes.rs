@@ -81,13 +81,6 @@ impl Attributes {
         found.map(|at| self.pairs.remove(at)).is_some()
     }
 
-    /// Removes the pairs with these text keys.
-    pub fn remove_all(&mut self, keys: &[&str]) {
-        keys.iter().for_each(|key| {
-            self.remove(key);
-        });
-    }
-
     /// The value of a text key.
     pub fn get(&self, key: &str) -> Option<Value<'_>> {
         let (_, value) = self.pairs.get(self.position(key)?)?;

@@ -1,7 +1,7 @@
 //! A weight as groups of codes along its last dimension, for containers that describe codes in that way only.
 
 use super::plan::{Plan, Table};
-use super::tensors::MAX_PART;
+use super::tensors::{MAX_PART, ROLES_OF_GROUPS};
 use crate::container::Quantized;
 use crate::convert::scaled::{Form, Formula, Order, Steps, Zeros};
 use crate::error::{fail, Result};
@@ -10,8 +10,8 @@ use crate::model::structure::Grouping;
 use crate::reader::object::Object;
 
 impl Object<'_> {
-    /// Its codes, scales and zeros as groups along its last dimension, or an error that says why they are no
-    /// such groups.
+    /// Its codes, scales and zeros as groups along its last dimension, or an error that says why groups
+    /// cannot describe them.
     pub fn as_groups(&self) -> Result<Quantized<'static>> {
         let plan = self.plan()?;
         let of_weight = |what: &str| {
@@ -20,10 +20,9 @@ impl Object<'_> {
         };
         let (group_size, zero_point) = groups_of(&plan, self.shape()).map_err(of_weight)?;
         if !self.attribute_text("packing").is_empty() {
-            return Err(of_weight("whose packing is one of its tool"));
+            return Err(of_weight("whose packing only its tool defines"));
         }
-        let others =
-            self.components().filter(|other| !["packed_weight", "scales", "zeros"].contains(&other.role()));
+        let others = self.components().filter(|other| !ROLES_OF_GROUPS.contains(&other.role()));
         if others.map(|other| other.size()).any(|size| size.is_ok_and(|size| size > MAX_PART)) {
             return Err(of_weight("which has large tensors beside codes, scales and zeros"));
         }
@@ -59,7 +58,7 @@ fn float_of(table: Table) -> Option<Logical> {
 }
 
 /// How many codes have a scale in common, and the zero of all codes. The error says what a weight of this
-/// shape has that groups of codes have not.
+/// shape has that groups of codes cannot have.
 fn groups_of(plan: &Plan, shape: &[u64]) -> std::result::Result<(u64, i64), &'static str> {
     let (codes, scales) = (plan.layout.codes, plan.layout.scales);
     let is_row = |steps: Steps| match (steps.rows, steps.row_step, steps.column_step) {

@@ -82,10 +82,10 @@ struct Finder<'f> {
     config: &'f Config,
     /// The schemes that the configuration allows.
     schemes: Vec<&'static Scheme>,
-    /// The bytes that names of codes end with.
-    ends: [bool; 256],
     /// Those of them that it names, with their scales and codes.
     said: Vec<(&'static Scheme, &'static Part, &'static Part)>,
+    /// The bytes that names of codes end with.
+    ends: [bool; 256],
     /// The number of the group that a tensor belongs to, or [`NO_GROUP`].
     taken: Vec<u32>,
     groups: Groups,

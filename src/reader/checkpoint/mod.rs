@@ -24,7 +24,7 @@ mod schemes;
 mod tensors;
 
 pub use plan::Plan;
-pub use tensors::StoredTensor;
+pub use tensors::{StoredTensor, ROLES_OF_GROUPS};
 
 use super::file::File;
 use super::open_options::OpenOptions;

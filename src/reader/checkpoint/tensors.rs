@@ -11,10 +11,14 @@ use crate::model::value::{Attributes, Element, Kind, OwnedValue, Value};
 use crate::reader::object::{Component, Object};
 
 /// Attributes that have, under the role of each tensor, its shape, its type if its component has another, and
-/// its bytes if it is no component.
+/// its bytes if no component has them.
 pub const SHAPES: &str = "shapes";
 const TYPES: &str = "types";
 const PARTS: &str = "parts";
+
+/// The parts of a weight that groups of codes have.
+/// cbindgen:ignore
+pub const ROLES_OF_GROUPS: [&str; 3] = ["packed_weight", "scales", "zeros"];
 
 /// The most bytes of a tensor that becomes an attribute.
 /// cbindgen:ignore
@@ -123,7 +127,7 @@ impl<'f> Object<'f> {
         self.attributes()?.get(key)?.get(role)
     }
 
-    /// What an attribute says of tensors that are no components.
+    /// What an attribute says of tensors that no component has.
     fn stated_of_others(&self, key: &str) -> impl Iterator<Item = (&'f str, Value<'f>)> + '_ {
         let stated = self.attributes().and_then(|map| map.get(key)).unwrap_or(Value::EMPTY_MAP).pairs();
         let stated = stated.filter_map(|(role, value)| Some((role.as_text()?, value)));
@@ -150,8 +154,8 @@ impl<'f> Object<'f> {
         })
     }
 
-    /// Adds attributes that tell what its tensors were, where components with these roles will not tell it.
-    pub(crate) fn keep_tensors(&self, to: &mut Attributes, roles: &[&str]) -> Result<()> {
+    /// Adds attributes that say what its tensors were, as groups of codes will not show it.
+    pub(crate) fn keep_tensors(&self, to: &mut Attributes) -> Result<()> {
         let types = OwnedValue::build(|builder| {
             builder.begin_map(None)?;
             for component in self.components() {
@@ -167,7 +171,8 @@ impl<'f> Object<'f> {
         to.set(TYPES, types.get())?;
         let parts = OwnedValue::build(|builder| {
             builder.begin_map(None)?;
-            for component in self.components().filter(|component| !roles.contains(&component.role())) {
+            let is_other = |component: &Component<'_>| !ROLES_OF_GROUPS.contains(&component.role());
+            for component in self.components().filter(is_other) {
                 let mut bytes = zeroed(in_memory(component.size()?)?)?;
                 component.read(&mut bytes)?;
                 swapped_words(&mut bytes, component.dtype().map_or(1, Dtype::size));
@@ -229,7 +234,7 @@ impl<'f> Object<'f> {
         shape.try_reserve_exact(items.len())?;
         for item in items.iter() {
             shape.push(item.as_u64().ok_or_else(|| {
-                broken!(Rule::QuantizedGeometry, "the shape of its {role} has what is no size")
+                broken!(Rule::QuantizedGeometry, "the shape of its {role} has an entry that is not a size")
             })?);
         }
         Ok(shape)
