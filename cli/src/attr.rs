@@ -53,7 +53,7 @@ fn check_container(path: &Path, key: &str, value: Value<'_>) -> Outcome<()> {
     if !matches!(name, "GGUF" | "safetensors") {
         return Ok(());
     }
-    // A text that is no JSON is shown without quotes, as it was typed.
+    // A text that is not JSON is shown without quotes, as it was typed.
     let json = json::write(value).map_err(|e| Failure::at(path, e))?;
     let plain = value.as_text().filter(|text| json::parse(text).is_err());
     let setting = format!("{key}={}", plain.unwrap_or(&json));

@@ -69,7 +69,7 @@ impl Interrupt {
         came
     }
 
-    /// Runs `body`, which makes temporary files, with an interrupt of its own. So a signal does not end a
+    /// Runs `body`, which makes temporary files, with a separate interrupt. So a signal does not end a
     /// command that does not listen before the files are removed, but after that.
     #[cfg(feature = "compat")]
     pub fn protect<T>(body: impl FnOnce(&Interrupt) -> T) -> T {

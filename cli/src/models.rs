@@ -85,8 +85,8 @@ pub fn open_with(path: &Path, options: &OpenOptions) -> Result<File> {
     open_or_stop(path, options, &Interrupt::default())
 }
 
-/// An open model once more, with the tensors of each quantized weight as one object. None if it was opened so,
-/// or cannot be opened a second time.
+/// An open model once more, with the tensors of each quantized weight as one object. None if it was opened
+/// so, or cannot be opened a second time.
 pub fn combined(path: &Path, file: &File) -> Option<File> {
     let options = OpenOptions { combine_quantized: true, ..OpenOptions::default() };
     let is_combined = file.objects().any(|object| object.scheme().is_some());

@@ -14,7 +14,7 @@ pub struct Output {
     writer: BufWriter<StdoutLock<'static>>,
     is_terminal: bool,
     coloured: bool,
-    /// The columns of the terminal; `None` if they are not known, or if it is no terminal.
+    /// The columns of the terminal; `None` if they are not known, or if the output is not a terminal.
     width: Option<usize>,
 }
 
@@ -36,7 +36,7 @@ impl Output {
         Output { writer, is_terminal, coloured, width: columns().filter(|_| is_terminal) }
     }
 
-    /// The columns that lines should have at most. `None` if there is no limit.
+    /// The columns that lines should have at most. `None` for any number.
     pub fn width(&self) -> Option<usize> {
         self.width
     }

@@ -24,7 +24,7 @@ const SHORTEST: usize = 20;
 struct Layout {
     /// The most columns of a name.
     names: usize,
-    /// Whether the name has a line of its own, and the other cells the line after it.
+    /// Whether the name has one line, and the other cells the line after it.
     has_own_lines: bool,
     gap: usize,
 }

@@ -62,8 +62,8 @@ fn fitting(characters: impl Iterator<Item = char>, width: usize) -> String {
     out
 }
 
-/// A line as lines of at most this many columns, broken at spaces. All but the first are indented. Only a word
-/// that is longer than a line is cut.
+/// A line as lines of at most this many columns, broken at spaces. All but the first are indented. Only a
+/// word that is longer than a line is cut.
 pub fn wrap(line: &str, width: usize) -> Cow<'_, str> {
     const INDENT: &str = "  ";
     if line.width() <= width {

@@ -236,7 +236,8 @@ pub struct Move {
 
 #[derive(Args)]
 #[command(
-    after_help = "set and rm change .zt files; zt convert --set writes a new file of another format.\n\nExample: zt attr model.gguf"
+    after_help = "set and rm change .zt files; zt convert --set writes a new file of another format.\n\n\
+                  Example: zt attr model.gguf"
 )]
 pub struct Attr {
     #[command(subcommand)]
