@@ -54,11 +54,11 @@ pub fn with_avx2<L: Loops<S, D>, S, D>(src: S, dst: D) -> L::Result {
     L::run(src, dst)
 }
 
-/// Whether the processor has AVX2 and F16C.
+/// Whether the processor has AVX2, F16C and FMA.
 #[cfg(target_arch = "x86_64")]
 fn has_avx2() -> bool {
     use std::arch::is_x86_feature_detected as has;
-    has!("avx2") && has!("f16c")
+    has!("avx2") && has!("f16c") && has!("fma")
 }
 
 /// Makes `table[code] * scale` of codes below 16, of as many whole groups of eight as there are. Returns
@@ -133,25 +133,26 @@ pub fn widen(_kind: Half, _src: &[u8], _dst: &mut [u8], _past_cache: bool) -> us
     0
 }
 
-/// Narrows whole groups of sixteen f32, to nearest even; a NaN becomes quiet and keeps its sign and the top
-/// of its payload. How many bytes of `src` that were: none where the processor has no instructions for it.
-#[cfg(target_arch = "x86_64")]
-pub fn narrow(kind: Half, src: &[u8], dst: &mut [u8]) -> usize {
-    use std::arch::is_x86_feature_detected as has;
-    match kind {
-        // SAFETY: the processor has the instructions that the function needs.
-        Half::F16 if has!("avx") && has!("f16c") => unsafe { x86::narrow_f16(src, dst) },
-        // SAFETY: as above.
-        Half::Bf16 if has!("avx2") => unsafe { x86::narrow_bf16(src, dst) },
-        _ => return 0,
+/// Narrows whole groups of sixteen f32, to nearest even, if all of them become finite numbers. Returns how many
+/// bytes of `src` that were: none if one does not become finite, or where the processor has no instructions
+/// for it. `past_cache` is as for [`copy`].
+pub fn narrow(kind: Half, src: &[u8], dst: &mut [u8], past_cache: bool) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        let sixteens = (src.len() / SIXTEEN.0).min(dst.len() / SIXTEEN.1);
+        let past_cache = past_cache && dst.as_ptr().addr() % 16 == 0;
+        // SAFETY: the processor has the instructions that the functions need.
+        let all_finite = unsafe {
+            match (kind, past_cache) {
+                (Half::F16, false) => x86::narrow_f16::<false>(src, dst),
+                (Half::F16, true) => x86::narrow_f16::<true>(src, dst),
+                (Half::Bf16, false) => x86::narrow_bf16::<false>(src, dst),
+                (Half::Bf16, true) => x86::narrow_bf16::<true>(src, dst),
+            }
+        };
+        return if all_finite { sixteens.saturating_mul(SIXTEEN.0) } else { 0 };
     }
-    let sixteens = (src.len() / SIXTEEN.0).min(dst.len() / SIXTEEN.1);
-    sixteens.saturating_mul(SIXTEEN.0)
-}
-
-/// There are no such instructions for this processor here.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn narrow(_kind: Half, _src: &[u8], _dst: &mut [u8]) -> usize {
+    let _ = (kind, src, dst, past_cache);
     0
 }
 
@@ -274,53 +275,81 @@ mod x86 {
         L::run(src, dst)
     }
 
-    #[target_feature(enable = "avx,f16c")]
-    pub unsafe fn narrow_f16(src: &[u8], dst: &mut [u8]) {
-        for (from, to) in src.chunks_exact(SIXTEEN.0).zip(dst.chunks_exact_mut(SIXTEEN.1)) {
-            for half in 0..2 {
-                // SAFETY: so many bytes are there, and nothing has to be aligned.
-                unsafe {
-                    let values = _mm256_loadu_ps(from.as_ptr().add(EIGHT.1 * half).cast());
-                    let codes = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values);
-                    _mm_storeu_si128(to.as_mut_ptr().add(EIGHT.0 * half).cast(), codes);
-                }
+    /// Writes sixteen 16-bit floats. With `PAST_CACHE`, `to` is at a multiple of 16.
+    #[target_feature(enable = "avx2")]
+    unsafe fn put_codes<const PAST_CACHE: bool>(codes: __m256i, to: *mut __m128i) {
+        // SAFETY: the caller has room for them at `to`.
+        unsafe {
+            if PAST_CACHE {
+                _mm_stream_si128(to, _mm256_castsi256_si128(codes));
+                _mm_stream_si128(to.add(1), _mm256_extracti128_si256::<1>(codes));
+            } else {
+                _mm256_storeu_si256(to.cast(), codes);
             }
         }
     }
 
+    /// Adds 16-bit floats to the largest magnitudes.
+    #[target_feature(enable = "avx2")]
+    #[allow(unused_unsafe, reason = "these are unsafe to call before Rust 1.87")]
+    unsafe fn largest(magnitudes: __m256i, codes: __m256i) -> __m256i {
+        // SAFETY: the processor has what they need.
+        unsafe { _mm256_max_epu16(magnitudes, _mm256_and_si256(codes, _mm256_set1_epi16(0x7FFF))) }
+    }
+
+    /// Whether all magnitudes are less than that of infinity.
+    #[target_feature(enable = "avx2")]
+    #[allow(unused_unsafe, reason = "these are unsafe to call before Rust 1.87")]
+    unsafe fn are_finite(magnitudes: __m256i, infinity: i16) -> bool {
+        // SAFETY: the processor has what they need.
+        unsafe { _mm256_movemask_epi8(_mm256_cmpgt_epi16(_mm256_set1_epi16(infinity), magnitudes)) == -1 }
+    }
+
+    /// Returns whether all results are finite.
+    #[target_feature(enable = "avx2,f16c")]
+    pub unsafe fn narrow_f16<const PAST_CACHE: bool>(src: &[u8], dst: &mut [u8]) -> bool {
+        // SAFETY: so many bytes are there, and only writes past the caches have to be aligned.
+        unsafe {
+            let mut magnitudes = _mm256_setzero_si256();
+            for (from, to) in src.chunks_exact(SIXTEEN.0).zip(dst.chunks_exact_mut(SIXTEEN.1)) {
+                let low = _mm256_loadu_ps(from.as_ptr().cast());
+                let high = _mm256_loadu_ps(from.as_ptr().add(EIGHT.1).cast());
+                let codes = _mm256_set_m128i(
+                    _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(high),
+                    _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(low),
+                );
+                magnitudes = largest(magnitudes, codes);
+                put_codes::<PAST_CACHE>(codes, to.as_mut_ptr().cast());
+            }
+            are_finite(magnitudes, 0x7C00)
+        }
+    }
+
+    /// Returns whether all results are finite. A NaN may have become a number.
     #[target_feature(enable = "avx2")]
     #[allow(unused_unsafe, reason = "most of these are unsafe to call before Rust 1.87")]
-    pub unsafe fn narrow_bf16(src: &[u8], dst: &mut [u8]) {
-        // SAFETY: the caller saw to avx2.
-        let all = |n: i32| unsafe { _mm256_set1_epi32(n) };
-        let rounded = |values: __m256| {
-            // SAFETY: likewise.
-            unsafe {
-                let bits = _mm256_castps_si256(values);
+    pub unsafe fn narrow_bf16<const PAST_CACHE: bool>(src: &[u8], dst: &mut [u8]) -> bool {
+        // SAFETY: so many bytes are there, and only writes past the caches have to be aligned.
+        unsafe {
+            let all = |n: i32| _mm256_set1_epi32(n);
+            let rounded = |bits: __m256i| {
                 // Half of the last kept bit less one, and one more where that bit is set: ties go to even.
                 let odd = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), all(1));
-                let sum = _mm256_add_epi32(_mm256_add_epi32(bits, all(0x7FFF)), odd);
-                _mm256_srli_epi32::<16>(sum)
-            }
-        };
-        for (from, to) in src.chunks_exact(SIXTEEN.0).zip(dst.chunks_exact_mut(SIXTEEN.1)) {
-            // SAFETY: so many bytes are there, and nothing has to be aligned.
-            unsafe {
-                let (a, b) =
-                    (_mm256_loadu_ps(from.as_ptr().cast()), _mm256_loadu_ps(from.as_ptr().add(32).cast()));
-                let mut codes = _mm256_packus_epi32(rounded(a), rounded(b));
-                let is_nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(a, b);
-                if _mm256_movemask_ps(is_nan) != 0 {
-                    let quiet = |x: __m256| {
-                        let nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(x, x));
-                        let high = _mm256_srli_epi32::<16>(_mm256_castps_si256(x));
-                        _mm256_blendv_epi8(rounded(x), _mm256_or_si256(high, all(0x0040)), nan)
-                    };
-                    codes = _mm256_packus_epi32(quiet(a), quiet(b));
+                _mm256_srli_epi32::<16>(_mm256_add_epi32(_mm256_add_epi32(bits, all(0x7FFF)), odd))
+            };
+            let mut magnitudes = _mm256_setzero_si256();
+            for (from, to) in src.chunks_exact(SIXTEEN.0).zip(dst.chunks_exact_mut(SIXTEEN.1)) {
+                let [low, high] = [0, EIGHT.1].map(|at| _mm256_loadu_si256(from.as_ptr().add(at).cast()));
+                for bits in [low, high] {
+                    magnitudes = _mm256_max_epi32(magnitudes, _mm256_and_si256(bits, all(0x7FFF_FFFF)));
                 }
+                let codes = _mm256_packus_epi32(rounded(low), rounded(high));
                 let codes = _mm256_permute4x64_epi64::<0b11_01_10_00>(codes);
-                _mm256_storeu_si256(to.as_mut_ptr().cast(), codes);
+                put_codes::<PAST_CACHE>(codes, to.as_mut_ptr().cast());
             }
+            // From here on numbers are rounded to infinity.
+            let are_finite = _mm256_cmpgt_epi32(all(0x7F7F_8000), magnitudes);
+            _mm256_movemask_epi8(are_finite) == -1
         }
     }
 

@@ -166,17 +166,17 @@ fn convert_counted(src: &[u8], from: (Dtype, Option<Logical>), to: Dtype, dst: &
     // In pieces that are still in the L1 cache when they are checked.
     let mut lost = 0u64;
     let sizes = [from.0.size(), to.size()].map(|size| size.saturating_mul(PIECE_ELEMENTS));
-    let past_cache = total >= MIN_NONTEMPORAL && matches!(to, Dtype::F16 | Dtype::Bf16);
-    let mut near = [0u8; 2 * PIECE_ELEMENTS];
     for (src, dst) in src.chunks(sizes[0]).zip(dst.chunks_mut(sizes[1])) {
-        let to_check = match near.get_mut(..dst.len()) {
-            Some(near) if past_cache => near,
-            _ => &mut *dst,
+        let all_finite = match (from.0, to) {
+            (Dtype::F32, Dtype::F16) => narrower(Half::F16, src, dst, total),
+            (Dtype::F32, Dtype::Bf16) => narrower(Half::Bf16, src, dst, total),
+            _ => {
+                convert_all(src, from.0, table, to, dst, total);
+                false
+            }
         };
-        convert_all(src, from.0, table, to, to_check, total);
-        lost = lost.saturating_add(loss::count(src, from.0, table, to, to_check));
-        if past_cache {
-            copy(near.get(..dst.len()).unwrap_or_default(), dst, true);
+        if !all_finite {
+            lost = lost.saturating_add(loss::count(src, from.0, table, to, dst));
         }
     }
     lost
@@ -195,24 +195,11 @@ fn convert_all(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, d
         (Dtype::F16, None, Dtype::Bf16) => each(src, dst, |b| to_bf16(f16(b))),
         (Dtype::Bf16, None, Dtype::F32) => wider(Half::Bf16, src, dst, total),
         (Dtype::Bf16, None, Dtype::F16) => each(src, dst, |b| to_f16(bf16(b))),
-        (Dtype::F32, None, Dtype::F16) => {
-            let (src, dst) = behind(narrow(Half::F16, src, dst), src, dst);
-            each(src, dst, |b| to_f16(f32::from_ne_bytes(b)));
-        }
-        (Dtype::F32, None, Dtype::Bf16) => {
-            let (src, dst) = behind(narrow(Half::Bf16, src, dst), src, dst);
-            each(src, dst, |b| to_bf16(f32::from_ne_bytes(b)));
-        }
         (_, Some(table), Dtype::F32) => each(src, dst, |[code]| entry(table, code).to_ne_bytes()),
         (_, Some(table), Dtype::F16) => each(src, dst, |[code]| to_f16(entry(table, code))),
         (_, Some(table), Dtype::Bf16) => each(src, dst, |[code]| to_bf16(entry(table, code))),
         _ => in_chunks(src, from, table, to, dst),
     }
-}
-
-/// What is left after `done` bytes of f32 were narrowed to half as many.
-fn behind<'b>(done: usize, src: &'b [u8], dst: &'b mut [u8]) -> (&'b [u8], &'b mut [u8]) {
-    (src.get(done..).unwrap_or_default(), dst.get_mut(done / 2..).unwrap_or_default())
 }
 
 /// Converts element by element. The compiler knows their sizes.
@@ -223,6 +210,18 @@ fn each<const M: usize, const N: usize>(src: &[u8], dst: &mut [u8], convert: imp
             *to = convert(from);
         }
     }
+}
+
+/// f32 to 16-bit floats, with the processor's own instructions if it has them. Returns whether all results are
+/// finite.
+fn narrower(kind: Half, src: &[u8], dst: &mut [u8], total: u64) -> bool {
+    let done = narrow(kind, src, dst, total >= MIN_NONTEMPORAL);
+    let (src, dst) = (src.get(done..).unwrap_or_default(), dst.get_mut(done / 2..).unwrap_or_default());
+    match kind {
+        Half::F16 => each(src, dst, |b| float::f32_to_f16(f32::from_ne_bytes(b)).to_ne_bytes()),
+        Half::Bf16 => each(src, dst, |b| float::f32_to_bf16(f32::from_ne_bytes(b)).to_ne_bytes()),
+    }
+    src.is_empty() || !loss::has_infinity(dst, if kind == Half::F16 { Dtype::F16 } else { Dtype::Bf16 })
 }
 
 /// 16-bit floats to f32, with the processor's own instructions if it has them.

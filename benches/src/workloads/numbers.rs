@@ -100,6 +100,12 @@ impl Made {
         self.file.batch(&[request], &zt::read_options(threads, zt::DIRECT_AUTO));
     }
 
+    /// Reads all blocks.
+    fn sum(&self) -> u64 {
+        let words = self.file.view(c"t").chunks_exact(8).map(|b| u64::from_ne_bytes(b.try_into().unwrap()));
+        words.fold(0, u64::wrapping_add)
+    }
+
     fn ggml(&self, out: &mut [u8]) -> bool {
         // SAFETY: the memory starts at a page.
         let out = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<f32>(), self.count) };
@@ -126,7 +132,7 @@ impl Made {
 }
 
 pub fn run(cfg: &Cfg) -> Vec<Value> {
-    let passes = if cfg.quick { 10 } else { 100 };
+    let passes = if cfg.quick { 10 } else { 1000 };
     vec![
         group("W18/cache", || in_cache(cfg, passes)),
         group("W18/memory", || from_memory(cfg)),
@@ -149,11 +155,16 @@ fn in_cache(cfg: &Cfg, passes: usize) -> Value {
     let d = move || black_box(unsafe { out.range(0, 4 * n) });
     made.iter().for_each(|m| m.check(d()));
     let metric = |m: &Made| Metric { name: m.kind.0, unit: Unit::Items((n * passes) as f64), limit: GGML };
+    let limit = |m: &Made| {
+        d().fill(black_box(0));
+        black_box(m.sum());
+    };
     let g = Group {
         id: "W18/cache".into(),
         title: format!("blocks to floats, {n} elements (256 KiB of f32); ns an element"),
         metrics: made.iter().map(metric).collect(),
         cases: vec![
+            each(Role::Limit, MEMSET, &made, passes, limit),
             each(Role::Peer, GGML, &made, passes, |m| assert!(m.ggml(d()))),
             each(Role::Libztensor, "libztensor to f32", &made, passes, |m| m.read_as(zt::F32, d(), 1)),
             each(Role::Libztensor, "libztensor to f16", &made, passes, |m| m.read_as(zt::F16, d(), 1)),
@@ -174,8 +185,7 @@ fn from_memory(cfg: &Cfg) -> Value {
     made.iter().for_each(|m| m.check(d()));
     let limit = |m: &Made| {
         d().fill(black_box(7));
-        let words = m.file.view(c"t").chunks_exact(8).map(|b| u64::from_ne_bytes(b.try_into().unwrap()));
-        black_box(words.fold(0u64, u64::wrapping_add));
+        black_box(m.sum());
     };
     let own = |name: &str, to: i32, threads: u32| {
         each(Role::Libztensor, name, &made, 1, move |m| m.read_as(to, d(), threads))

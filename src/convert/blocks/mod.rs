@@ -1,5 +1,5 @@
 //! Elements of the block types of ggml as f32, and f32 as blocks: bit for bit what the scalar formula of ggml
-//! gives. Every operation is rounded to f32, in the order that ggml has; none are fused.
+//! gives. Every operation is rounded to f32, in the order that ggml has.
 //!
 //! One file per family. Each begins with the layouts and formulas of its types. Numbers in blocks are
 //! little-endian.
@@ -24,8 +24,8 @@ use crate::model::dtype::Logical;
 use crate::simd::lanes::{with_quick, Portable, Quick};
 use crate::simd::{as_bytes, blocks as avx2, with_avx2, Loops};
 
-/// Elements that are decoded before they are converted or copied: 2 KiB, which stay in the first cache.
-pub(super) const PIECE_ELEMENTS: usize = 512;
+/// Elements that are decoded before they are converted or copied: 4 KiB, which stay in the first cache.
+pub(super) const PIECE_ELEMENTS: usize = 1024;
 
 /// A block type.
 pub(super) struct BlockType {
