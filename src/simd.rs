@@ -134,7 +134,7 @@ pub fn widen(_kind: Half, _src: &[u8], _dst: &mut [u8], _past_cache: bool) -> us
 }
 
 /// Narrows whole groups of sixteen f32, to nearest even, if all of them become finite numbers. Returns how many
-/// bytes of `src` that were: none if one does not become finite, or where the processor has no instructions
+/// bytes of `src` that were: none if one is infinite or near to it, or where the processor has no instructions
 /// for it. `past_cache` is as for [`copy`].
 pub fn narrow(kind: Half, src: &[u8], dst: &mut [u8], past_cache: bool) -> usize {
     #[cfg(target_arch = "x86_64")]
@@ -297,12 +297,12 @@ mod x86 {
         unsafe { _mm256_max_epu16(magnitudes, _mm256_and_si256(codes, _mm256_set1_epi16(0x7FFF))) }
     }
 
-    /// Whether all magnitudes are less than that of infinity.
+    /// Whether all magnitudes are less.
     #[target_feature(enable = "avx2")]
     #[allow(unused_unsafe, reason = "these are unsafe to call before Rust 1.87")]
-    unsafe fn are_finite(magnitudes: __m256i, infinity: i16) -> bool {
+    unsafe fn are_less(magnitudes: __m256i, than: i16) -> bool {
         // SAFETY: the processor has what they need.
-        unsafe { _mm256_movemask_epi8(_mm256_cmpgt_epi16(_mm256_set1_epi16(infinity), magnitudes)) == -1 }
+        unsafe { _mm256_movemask_epi8(_mm256_cmpgt_epi16(_mm256_set1_epi16(than), magnitudes)) == -1 }
     }
 
     /// Returns whether all results are finite.
@@ -321,35 +321,36 @@ mod x86 {
                 magnitudes = largest(magnitudes, codes);
                 put_codes::<PAST_CACHE>(codes, to.as_mut_ptr().cast());
             }
-            are_finite(magnitudes, 0x7C00)
+            are_less(magnitudes, 0x7C00)
         }
     }
 
-    /// Returns whether all results are finite. A NaN may have become a number.
+    /// Returns false if not all results are finite, and for numbers near to infinity. Then a NaN may have become
+    /// a number.
     #[target_feature(enable = "avx2")]
     #[allow(unused_unsafe, reason = "most of these are unsafe to call before Rust 1.87")]
     pub unsafe fn narrow_bf16<const PAST_CACHE: bool>(src: &[u8], dst: &mut [u8]) -> bool {
         // SAFETY: so many bytes are there, and only writes past the caches have to be aligned.
         unsafe {
             let all = |n: i32| _mm256_set1_epi32(n);
-            let rounded = |bits: __m256i| {
-                // Half of the last kept bit less one, and one more where that bit is set: ties go to even.
-                let odd = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), all(1));
-                _mm256_srli_epi32::<16>(_mm256_add_epi32(_mm256_add_epi32(bits, all(0x7FFF)), odd))
-            };
             let mut magnitudes = _mm256_setzero_si256();
             for (from, to) in src.chunks_exact(SIXTEEN.0).zip(dst.chunks_exact_mut(SIXTEEN.1)) {
-                let [low, high] = [0, EIGHT.1].map(|at| _mm256_loadu_si256(from.as_ptr().add(at).cast()));
-                for bits in [low, high] {
-                    magnitudes = _mm256_max_epi32(magnitudes, _mm256_and_si256(bits, all(0x7FFF_FFFF)));
-                }
-                let codes = _mm256_packus_epi32(rounded(low), rounded(high));
-                let codes = _mm256_permute4x64_epi64::<0b11_01_10_00>(codes);
+                let [first, rest] = [0, EIGHT.1].map(|at| _mm256_loadu_si256(from.as_ptr().add(at).cast()));
+                let high = _mm256_packus_epi32(_mm256_srli_epi32::<16>(first), _mm256_srli_epi32::<16>(rest));
+                let low = _mm256_packus_epi32(
+                    _mm256_and_si256(first, all(0xFFFF)),
+                    _mm256_and_si256(rest, all(0xFFFF)),
+                );
+                magnitudes = largest(magnitudes, high);
+                // More than half of the last kept bit rounds up, and half of it where that bit is set.
+                let one = _mm256_set1_epi16(1);
+                let sum = _mm256_adds_epu16(low, _mm256_and_si256(high, one));
+                let up = _mm256_min_epu16(_mm256_subs_epu16(sum, _mm256_set1_epi16(i16::MIN)), one);
+                let codes = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_add_epi16(high, up));
                 put_codes::<PAST_CACHE>(codes, to.as_mut_ptr().cast());
             }
-            // From here on numbers are rounded to infinity.
-            let are_finite = _mm256_cmpgt_epi32(all(0x7F7F_8000), magnitudes);
-            _mm256_movemask_epi8(are_finite) == -1
+            // The next ones may be rounded to infinity.
+            are_less(magnitudes, 0x7F7F)
         }
     }
 

@@ -104,7 +104,7 @@ pub(super) fn count(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dty
 }
 
 /// Whether any float is infinite. The loops become vector code.
-pub(super) fn has_infinity(dst: &[u8], dtype: Dtype) -> bool {
+fn has_infinity(dst: &[u8], dtype: Dtype) -> bool {
     #[inline(always)]
     fn any<const N: usize>(bytes: &[u8], is_infinite: impl Fn([u8; N]) -> bool) -> bool {
         let each = bytes.chunks_exact(N).filter_map(|element| <[u8; N]>::try_from(element).ok());

@@ -134,6 +134,8 @@ pub(crate) fn convert(
         let dst = pieces.next().unwrap_or_default();
         match to {
             Dtype::F32 => copy(numbers, dst, past_cache),
+            Dtype::F16 => lost = lost.saturating_add(narrower(Half::F16, numbers, dst, total)),
+            Dtype::Bf16 => lost = lost.saturating_add(narrower(Half::Bf16, numbers, dst, total)),
             _ => lost = lost.saturating_add(convert_counted(numbers, (Dtype::F32, None), to, dst, total)),
         }
     });
@@ -167,17 +169,14 @@ fn convert_counted(src: &[u8], from: (Dtype, Option<Logical>), to: Dtype, dst: &
     let mut lost = 0u64;
     let sizes = [from.0.size(), to.size()].map(|size| size.saturating_mul(PIECE_ELEMENTS));
     for (src, dst) in src.chunks(sizes[0]).zip(dst.chunks_mut(sizes[1])) {
-        let all_finite = match (from.0, to) {
+        lost = lost.saturating_add(match (from.0, to) {
             (Dtype::F32, Dtype::F16) => narrower(Half::F16, src, dst, total),
             (Dtype::F32, Dtype::Bf16) => narrower(Half::Bf16, src, dst, total),
             _ => {
                 convert_all(src, from.0, table, to, dst, total);
-                false
+                loss::count(src, from.0, table, to, dst)
             }
-        };
-        if !all_finite {
-            lost = lost.saturating_add(loss::count(src, from.0, table, to, dst));
-        }
+        });
     }
     lost
 }
@@ -212,16 +211,20 @@ fn each<const M: usize, const N: usize>(src: &[u8], dst: &mut [u8], convert: imp
     }
 }
 
-/// f32 to 16-bit floats, with the processor's own instructions if it has them. Returns whether all results are
-/// finite.
-fn narrower(kind: Half, src: &[u8], dst: &mut [u8], total: u64) -> bool {
+/// f32 to 16-bit floats, with the processor's own instructions if it has them. Returns how many numbers are
+/// lost.
+fn narrower(kind: Half, src: &[u8], dst: &mut [u8], total: u64) -> u64 {
     let done = narrow(kind, src, dst, total >= MIN_NONTEMPORAL);
     let (src, dst) = (src.get(done..).unwrap_or_default(), dst.get_mut(done / 2..).unwrap_or_default());
+    if src.is_empty() {
+        return 0;
+    }
     match kind {
         Half::F16 => each(src, dst, |b| float::f32_to_f16(f32::from_ne_bytes(b)).to_ne_bytes()),
         Half::Bf16 => each(src, dst, |b| float::f32_to_bf16(f32::from_ne_bytes(b)).to_ne_bytes()),
     }
-    src.is_empty() || !loss::has_infinity(dst, if kind == Half::F16 { Dtype::F16 } else { Dtype::Bf16 })
+    let to = if kind == Half::F16 { Dtype::F16 } else { Dtype::Bf16 };
+    loss::count(src, Dtype::F32, None, to, dst)
 }
 
 /// 16-bit floats to f32, with the processor's own instructions if it has them.
