@@ -739,8 +739,8 @@ typedef enum zt_type_value {
     ZT_TYPE_OTHER = 7, ///< An unknown name: zt_component_info.type_name.
     ZT_TYPE_F8_E8M0 = 8, ///< 8-bit power of two: a scale. Stored as u8.
     ZT_TYPE_F4_E2M1 = 9, ///< 4-bit float: 2 elements in a byte, the first one in its low bits.
-    ZT_TYPE_F6_E2M3 = 10, ///< 6-bit float, 2 exponent bits: 4 elements in 3 bytes.
-    ZT_TYPE_F6_E3M2 = 11, ///< 6-bit float, 3 exponent bits: 4 elements in 3 bytes.
+    ZT_TYPE_F6_E2M3 = 10, ///< 6-bit float, 2 exponent bits: 4 elements in 3 bytes, the first one in the lowest bits.
+    ZT_TYPE_F6_E3M2 = 11, ///< 6-bit float, 3 exponent bits: 4 elements in 3 bytes, the first one in the lowest bits.
     ZT_TYPE_COMPLEX32 = 12, ///< Pairs of f16: real, imaginary.
     ZT_TYPE_GGUF_Q4_0 = 32, ZT_TYPE_GGUF_Q4_1 = 33, ZT_TYPE_GGUF_Q5_0 = 34, ZT_TYPE_GGUF_Q5_1 = 35,
     ZT_TYPE_GGUF_Q8_0 = 36, ZT_TYPE_GGUF_Q8_1 = 37, ZT_TYPE_GGUF_Q2_K = 38, ZT_TYPE_GGUF_Q3_K = 39,

@@ -61,9 +61,6 @@ pub(crate) fn converted_size(src_len: u64, from: (Dtype, Option<Logical>), to: D
             let (name, to) = (name_of(from), to.name());
             return Err(fail!(Unsupported, "elements of {name} can become f64, f32, f16 or bf16, not {to}"));
         }
-        Numbers::None => {
-            return Err(fail!(Unsupported, "elements of {} cannot be converted", name_of(from)));
-        }
     };
     let whole = block.bytes;
     if src_len.checked_rem(whole) != Some(0) {

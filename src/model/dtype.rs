@@ -186,10 +186,10 @@ types! {
     );
     /// 4-bit float: 2 elements in a byte, the first one in its low bits.
     F4E2m1 = 9 logical(Name::new(c"f4_e2m1"), Origin::Foreign, Dtype::U8, (2, 1), 17, Numbers::Blocks);
-    /// 6-bit float, 2 exponent bits: 4 elements in 3 bytes.
-    F6E2m3 = 10 logical(Name::new(c"f6_e2m3"), Origin::Foreign, Dtype::U8, (4, 3), 15, Numbers::None);
-    /// 6-bit float, 3 exponent bits: 4 elements in 3 bytes.
-    F6E3m2 = 11 logical(Name::new(c"f6_e3m2"), Origin::Foreign, Dtype::U8, (4, 3), 16, Numbers::None);
+    /// 6-bit float, 2 exponent bits: 4 elements in 3 bytes, the first one in the lowest bits.
+    F6E2m3 = 10 logical(Name::new(c"f6_e2m3"), Origin::Foreign, Dtype::U8, (4, 3), 15, Numbers::Blocks);
+    /// 6-bit float, 3 exponent bits: 4 elements in 3 bytes, the first one in the lowest bits.
+    F6E3m2 = 11 logical(Name::new(c"f6_e3m2"), Origin::Foreign, Dtype::U8, (4, 3), 16, Numbers::Blocks);
     /// Pairs of f16: real, imaginary.
     Complex32 = 12 logical(Name::new(c"complex32"), Origin::Foreign, Dtype::F16, (1, 4), 5, Numbers::OfDtype);
     Q4_0 = 32 ggml(Name::new(c"gguf.q4_0"), Name::new(c"gguf.q4_0/1"), 2, 32, 18);
@@ -409,8 +409,6 @@ pub enum Numbers {
     Float8(Float8),
     /// The numbers of a block are decoded together, to f32.
     Blocks,
-    /// They cannot be converted.
-    None,
 }
 
 /// An 8-bit float. `convert` has the meaning of its codes.
@@ -525,7 +523,6 @@ mod tests {
                 Numbers::OfDtype => t.dlpack_code() == Some(COMPLEX) && t.ratio() == 2,
                 Numbers::Float8(_) => (t.dtype(), t.bits(), t.block().elements) == (Dtype::U8, 8, 1),
                 Numbers::Blocks => t.dlpack_code() != Some(COMPLEX) && t.dtype() == Dtype::U8,
-                Numbers::None => t.dlpack_code() != Some(COMPLEX) && !t.is_block_type(),
             };
             assert!(wanted, "{}: {:?}", t.name(), t.numbers());
         }

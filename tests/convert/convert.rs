@@ -297,7 +297,7 @@ fn every_type_is_read_as_every_other_by_the_documented_rules() {
 
 #[test]
 fn elements_of_an_unknown_type_are_not_converted() {
-    let logical = Some(LogicalSpec::Other("f6_e2m3"));
+    let logical = Some(LogicalSpec::Other("f6_e4m1"));
     let spec =
         ComponentSpec { logical, encoding: Some(Encoding::Raw), ..ComponentSpec::new("data", Dtype::U8) };
     let bytes = common::written(&WriterOptions::default(), |w| {
@@ -311,6 +311,6 @@ fn elements_of_an_unknown_type_are_not_converted() {
     for refused in [object.read_as(Dtype::F32, &mut [0; 64]).map(drop), object.size_as(Dtype::F32).map(drop)]
     {
         let error = refused.unwrap_err();
-        assert!(error.cause() == Cause::Unsupported && error.message().contains("f6_e2m3"), "{error}");
+        assert!(error.cause() == Cause::Unsupported && error.message().contains("f6_e4m1"), "{error}");
     }
 }

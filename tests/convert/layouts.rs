@@ -249,13 +249,45 @@ fn exponents_are_powers_of_two() {
 }
 
 #[test]
-fn types_of_6_bits_are_refused() {
-    for name in ["f6_e2m3", "f6_e3m2"] {
-        let data = Part::new("data", "u8", [1, 2, 3]).of_type(name);
+fn floats_of_6_bits_are_read_from_the_lowest_bits_on() {
+    // All codes, in an order that is not theirs.
+    let codes: Vec<u32> = (0..64).map(|at| at * 37 % 64).collect();
+    let packed = |codes: &[u32]| {
+        let bits = codes.iter().enumerate().fold(0u32, |bits, (at, code)| bits | code << (6 * at));
+        bits.to_le_bytes()[..3].to_vec()
+    };
+    let bytes: Vec<u8> = codes.chunks(4).flat_map(packed).collect();
+    for (logical, mantissa, bias, largest) in [(Logical::F6E2m3, 3, 1, 7.5f32), (Logical::F6E3m2, 2, 3, 28.0)]
+    {
+        let value = |code: &u32| {
+            let (exponent, fraction) = (code % 32 >> mantissa, code % 32 % (1 << mantissa));
+            let fraction = fraction as f32 / (1 << mantissa) as f32;
+            let magnitude = match exponent as i32 {
+                0 => fraction * 2f32.powi(1 - bias),
+                exponent => (1.0 + fraction) * 2f32.powi(exponent - bias),
+            };
+            if *code < 32 {
+                magnitude
+            } else {
+                -magnitude
+            }
+        };
+        let expected: Vec<f32> = codes.iter().map(value).collect();
+        assert_eq!(expected.iter().copied().fold(0.0, f32::max), largest);
+        let part =
+            common::Part { role: "data", dtype: Dtype::U8, logical: Some(logical), bytes: bytes.clone() };
+        let sample = Sample { parts: vec![part], ..Sample::dense("o", Dtype::U8, &[4, 16], vec![]) };
+        let file = common::open(common::file_of(&WriterOptions::default(), &[sample]));
+        same(&floats(&file), &expected, logical.name());
+        let half = bytes_of(&expected, |x| half::bf16::from_f32(x).to_ne_bytes());
+        assert_eq!(numbers(&file, Dtype::Bf16).unwrap(), half);
+        assert_eq!(numbers(&file, Dtype::I8).unwrap_err().cause(), Cause::Unsupported);
+        // zTensor 2 does not have them.
+        let data = Part::new("data", "u8", &bytes[..3]).of_type(logical.name());
         let error =
-            numbers(&open(common::ztensor_2::Object::new("o", "dense", &[4], vec![data])), Dtype::F32)
-                .unwrap_err();
-        assert!(error.cause() == Cause::Unsupported && error.message().contains(name), "{error}");
+            numbers(&open(common::ztensor_2::Object::new("o", "dense", &[4], vec![data])), Dtype::F32);
+        let error = error.unwrap_err();
+        assert!(error.cause() == Cause::Unsupported && error.message().contains(logical.name()), "{error}");
     }
 }
 

@@ -6,7 +6,7 @@ use crate::common;
 use common::{Part, Sample};
 use std::path::{Path, PathBuf};
 use ztensor::error::{Cause, Error};
-use ztensor::model::dtype::{Dtype, Logical};
+use ztensor::model::dtype::{Dtype, Logical, Numbers};
 use ztensor::model::manifest::Format;
 use ztensor::reader::{File, Mode, Object, OpenOptions};
 use ztensor::writer::WriterOptions;
@@ -20,7 +20,7 @@ fn is_array(object: &Object<'_>) -> bool {
 
 /// Numbers in an element: two in a complex one.
 fn numbers_of_element(logical: Option<Logical>) -> usize {
-    logical.filter(|logical| !logical.is_block_type()).map_or(1, Logical::ratio) as usize
+    logical.filter(|logical| logical.numbers() == Numbers::OfDtype).map_or(1, Logical::ratio) as usize
 }
 
 /// Reads the object as a dtype. Returns the written bytes, or None if it is rejected.

@@ -11,6 +11,7 @@ from libztensor.numpy import load, load_file, safe_open, save, save_file
 DATA = Path(__file__).resolve().parents[3] / "tests/data"
 BLOCKS = DATA / "foreign/valid/amber-all-types-hand.gguf"
 SMALL = DATA / "foreign/valid/amber-all-dtypes-python.safetensors"
+SIX_BITS = DATA / "foreign/valid/amber-all-dtypes-rust.safetensors"
 GROUPS = DATA / "v2/cases/lq-sound.zt"
 FLOATS = ["float64", "float32", "float16", "bfloat16"]
 
@@ -87,6 +88,14 @@ def test_small_floats_are_those_of_ml_dtypes():
             expected = expected.astype("f4").reshape(found.shape)
             np.testing.assert_array_equal(found.numpy(dtype=np.float32), expected)
     assert seen == {"f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0", "f4_e2m1"}
+    with libztensor.open(SIX_BITS) as f:
+        six_bits = [found for found in f.values() if found["data"].type in ("f6_e2m3", "f6_e3m2")]
+        assert {found["data"].type for found in six_bits} == {"f6_e2m3", "f6_e3m2"}
+        for found in six_bits:
+            bits = np.unpackbits(np.frombuffer(found["data"].read(), "u1"), bitorder="little").reshape(-1, 6)
+            codes = np.packbits(bits, axis=1, bitorder="little").reshape(found.shape)
+            expected = codes.view(getattr(ml_dtypes, f"float6_{found['data'].type[3:]}fn")).astype("f4")
+            np.testing.assert_array_equal(found.numpy(dtype=np.float32), expected)
 
 
 def test_groups_have_the_numbers_of_their_formula():

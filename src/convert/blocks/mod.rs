@@ -152,6 +152,8 @@ block_types! {
     Mxfp4 tables::mxfp4, avx2::mxfp4 => mxfp4;
     Nvfp4 tables::nvfp4, lanes;
     F4E2m1 packed::f4_e2m1;
+    F6E2m3 packed::f6_e2m3;
+    F6E3m2 packed::f6_e3m2;
     Tq1_0 ternary::tq1_0, lanes => tq1_0;
     Tq2_0 ternary::tq2_0, avx2::tq2_0 => tq2_0;
 }
