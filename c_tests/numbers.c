@@ -186,6 +186,7 @@ static void one_dtype(const zt_file *file, const zt_object *object, zt_dtype to)
     const int is_dense = format == ZT_FORMAT_DENSE, is_sparse = format == ZT_FORMAT_SPARSE_CSR || format == ZT_FORMAT_SPARSE_COO;
     const zt_component *data = zt_component_find(object, is_sparse ? "values" : "data");
     const zt_type type = zt_component_type(data);
+    const uint64_t in_whole_bytes = type == ZT_TYPE_F4_E2M1 ? 2 : type == ZT_TYPE_F6_E2M3 || type == ZT_TYPE_F6_E3M2 ? 4 : 1;
     uint64_t size = 77, count = zt_object_element_count(object);
     size_t written = 77;
     zt_status sized = zt_object_size_as(object, to, &size), status;
@@ -243,9 +244,9 @@ static void one_dtype(const zt_file *file, const zt_object *object, zt_dtype to)
     }
     CHECK_STATUS(zt_object_read_as(object, to, as, sizeof as, NULL), ZT_OK);
     /* A request for an array reads complete blocks. */
-    if (!(is_dense && type == ZT_TYPE_F4_E2M1 && count % 2 != 0)) /* rows would end within a byte */
+    if (!is_dense || count % in_whole_bytes == 0) /* otherwise rows would end within a byte */
         in_a_batch(file, object, to, written);
-    if (format != ZT_FORMAT_BLOCKS && type != ZT_TYPE_F4_E2M1 && written > 0) {
+    if (format != ZT_FORMAT_BLOCKS && in_whole_bytes == 1 && written > 0) {
         by_a_strided_slice(file, object, to, written);
         if (to == ZT_DTYPE_F32) { /* each call starts threads */
             through_a_ring(object, to, written);
