@@ -10,6 +10,15 @@
 
 static unsigned long check_count, check_failures;
 
+/* Tests with thousands of cases run every so many-th of them: all of them take long under valgrind or an
+ * emulator. */
+static inline unsigned long case_step(void)
+{
+    const char *text = getenv("ZT_STEP");
+    const unsigned long step = text ? strtoul(text, NULL, 10) : 1;
+    return step ? step : 1;
+}
+
 static inline int check_that(int good, const char *file, int line, const char *text, const char *more)
 {
     check_count++;

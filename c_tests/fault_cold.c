@@ -92,10 +92,10 @@ static int limits_address_space(void)
 
 int main(void)
 {
-    /* Each run is a process, so only a sample of scenes runs, reduced further by ZT_FAULT_STEP.
+    /* Each run is a process, so only a sample of scenes runs, reduced further by ZT_STEP.
      * ZT_COLD_STEP=1 runs all in a minute. */
-    const char *all = getenv("ZT_COLD_STEP"), *part = getenv("ZT_FAULT_STEP");
-    long step = all ? atol(all) : 17 * (part && atol(part) > 0 ? atol(part) : 1), faults = 0;
+    const char *all = getenv("ZT_COLD_STEP");
+    long step = all ? atol(all) : 17 * (long)case_step(), faults = 0;
     size_t i;
     int how = 0, is_limited = limits_address_space();
     pid_t child;

@@ -173,8 +173,7 @@ static inline int with_fault(const struct scenario *s, const struct fault_kind *
 /* Fails every call of a scenario in every way. */
 static inline void every_fault(const struct scenario *s)
 {
-    const char *step_text = getenv("ZT_FAULT_STEP"); /* every n-th fault only, if runs are slow */
-    unsigned long step = step_text ? strtoul(step_text, NULL, 10) : 1, before = combinations, failed_before = failures_seen, n;
+    unsigned long before = combinations, failed_before = failures_seen, n;
     struct outcome undisturbed, twice;
     size_t k, heap;
     prepared_run(s, NULL, 0, &undisturbed);
@@ -186,7 +185,7 @@ static inline void every_fault(const struct scenario *s)
     CHECK(same_outcome(&twice, &undisturbed));
     heap = heap_in_use();
     for (k = 0; k < COUNT(fault_kinds); k++) {
-        for (n = 1; with_fault(s, &fault_kinds[k], n, &undisturbed); n += step ? step : 1)
+        for (n = 1; with_fault(s, &fault_kinds[k], n, &undisturbed); n += case_step())
             REQUIRE(n < 5000);
         if (check_failures > 20)
             break;

@@ -58,15 +58,13 @@ static void every_allocation(const scene *s)
     size_t whole_size;
     uint64_t sum;
     long n, hits = 0;
-    /* If runs are slow (under valgrind), a sample is enough. */
-    const char *step = getenv("ZT_FAULT_STEP");
     int ended = 0, exit_status = 0;
     scene_reset(s);
     scene_sum = 0;
     REQUIRE(s->run() == ZT_OK);
     sum = scene_sum;
     whole = read_file(scene_target, &whole_size);
-    for (n = 1; n < 100000 && !ended; n += step ? atol(step) : 1) {
+    for (n = 1; n < 100000 && !ended; n += (long)case_step()) {
         pid_t child;
         fflush(NULL);
         child = fork();

@@ -8,13 +8,14 @@
 
 #define LARGEST (1u << 14)
 
-static unsigned long arrays, blocks, sparse, groups, weights, refused_formats, refused_types, conversions, mismatches;
+static unsigned long arrays, blocks, sparse, groups, weights, refused_formats, refused_types, conversions, mismatches, files;
 static unsigned char as[LARGEST + 64], plain[LARGEST];
 
-/* Checks that the memory from `end` on is unchanged. */
+/* Checks that the memory from `end` on is unchanged, as far as a piece of a conversion goes. */
 static int untouched(size_t end)
 {
-    for (; end < sizeof as; end++)
+    const size_t last = end + 512 < sizeof as ? end + 512 : sizeof as;
+    for (; end < last; end++)
         if (as[end] != 0xa5)
             return 0;
     return 1;
@@ -263,6 +264,8 @@ static void one_file(const char *path)
     zt_object_info info;
     size_t i, filled;
     zt_dtype to;
+    if (files++ % ((case_step() + 9) / 10) != 0)
+        return;
     INIT(options);
     options.combine_quantized = 1; /* so that the weights of checkpoints are objects */
     if (zt_open(path, &options, &file) != ZT_OK)
@@ -397,14 +400,16 @@ static void numbers_of_blocks(const char *name, size_t count, size_t block, floa
     zt_close(file);
 }
 
-#define ROWS 8192u
+/* More than what is written around the caches, unless that takes too long. */
+#define ROWS (case_step() > 1 ? 512u : 8192u)
 #define COLUMNS 1152u
 #define LARGE_COUNT ((size_t)ROWS * COLUMNS)
 #define LARGE_SIZE (LARGE_COUNT / 32 * Q8_0_BLOCK)
+#define PART (LARGE_COUNT / 32 / 3)
 
 static void write_large(zt_writer *writer, const char *name, zt_encoding encoding, const unsigned char *stored)
 {
-    static const uint64_t shape[2] = {ROWS, COLUMNS};
+    const uint64_t shape[2] = {ROWS, COLUMNS};
     zt_object_desc object;
     zt_component_desc component;
     INIT(object);
@@ -464,9 +469,9 @@ static void many_blocks(void)
         request.lossy = 1;
         CHECK_STATUS(zt_read_batch(file, &request, 1, &options, NULL), ZT_OK);
         /* Some rows of blocks, from an offset that is not at a page. */
-        request.convert = ZT_DTYPE_F32, request.offset = 7 * Q8_0_BLOCK, request.length = 99999 * Q8_0_BLOCK;
+        request.convert = ZT_DTYPE_F32, request.offset = 7 * Q8_0_BLOCK, request.length = PART * Q8_0_BLOCK;
         CHECK_STATUS(zt_read_batch(file, &request, 1, &options, NULL), ZT_OK);
-        CHECK(memcmp(numbers, wanted + 7 * 32, 4 * 99999 * 32) == 0);
+        CHECK(memcmp(numbers, wanted + 7 * 32, 4 * PART * 32) == 0);
     }
     for (round = 0; round < 4; round++) {
         zt_read_request request;
@@ -540,7 +545,9 @@ int main(void)
     blocks_of_a_big_endian_file();
     more_than_a_slot();
     one_folder(data_path(""));
-    CHECK(arrays > 1000 && blocks > 300 && sparse > 300 && groups > 10 && weights > 80 && refused_formats > 1000 && refused_types > 100 && conversions > 10000);
-    CHECK(mismatches > 3 && mismatches < 100);
+    CHECK(conversions > 1000 && mismatches < 100);
+    if (case_step() <= 10)
+        CHECK(arrays > 1000 && blocks > 300 && sparse > 300 && groups > 10 && weights > 80 && refused_formats > 1000 &&
+              refused_types > 100 && conversions > 10000 && mismatches > 3);
     return check_done("numbers");
 }

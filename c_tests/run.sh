@@ -105,7 +105,7 @@ build_and_run() {
         # eleventh, unless set.
         step=11
         [ "$language $library" != "c99 shared" ] || step=1
-        ZT_FAULT_STEP=${ZT_FAULT_STEP:-$step} run "$program" || return 1
+        ZT_STEP=${ZT_STEP:-$step} run "$program" || return 1
         rm -f "$program"
     done
 }

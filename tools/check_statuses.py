@@ -106,7 +106,7 @@ def run(libraries, output, parameters):
         file.write(bytes(32 * len(parameters)))
     environment = dict(os.environ, ZT_SEEN=table, ZT_TEST_DATA=os.path.join(ROOT, "tests/data"),
                        ZT_TEST_TMP=os.path.join(output, "tmp"), LD_LIBRARY_PATH=output)
-    environment.setdefault("ZT_FAULT_STEP", "47")  # other tests cover faults; most are ZT_ERROR_OUT_OF_MEMORY
+    environment.setdefault("ZT_STEP", "47")  # other tests cover faults; most are ZT_ERROR_OUT_OF_MEMORY
     for name in ("libztensor.so", "libztensor.so.1"):
         link = os.path.join(output, name)
         if os.path.lexists(link):

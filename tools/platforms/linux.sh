@@ -7,7 +7,7 @@ set -eu
 [ "${QUICK-}" != 1 ] || crate_types=cdylib
 build_library
 export CC="$cc" CXX="${PREFIX_}g++" NM="${PREFIX_}nm" CFLAGS="-g -D_FILE_OFFSET_BITS=64" CXXFLAGS="-g -D_FILE_OFFSET_BITS=64"
-export ZT_FAULT_STEP="${ZT_FAULT_STEP:-50}"
+export ZT_STEP="${ZT_STEP:-50}"
 [ "${QUICK-}" != 1 ] || CFLAGS="$CFLAGS -DZT_NOT_RELEASED"
 mkdir -p "$OUT/shared" && ln -sf "$built/libztensor.so" "$OUT/shared/libztensor.so.1"
 status=0 counted="c read written"

@@ -8,7 +8,7 @@ zig_compiler x86_64-linux-musl
 crate_types=staticlib
 
 build_library
-export CC="$cc -static" NM=nm CFLAGS=-g STATIC_LIBS="-lunwind -lpthread -lm -ldl -lc" ZT_FAULT_STEP="${ZT_FAULT_STEP:-50}"
+export CC="$cc -static" NM=nm CFLAGS=-g STATIC_LIBS="-lunwind -lpthread -lm -ldl -lc" ZT_STEP="${ZT_STEP:-50}"
 status=0 counted="c read written"
 same_as_here -static "$built/libztensor.a" -lunwind || status=1
 ONLY=$(c_tests_without '"(fault_loop|failing_malloc)\.h"') LANGUAGES=c99 LIBRARIES=static sh c_tests/run.sh "$built" "$OUT/c" \
