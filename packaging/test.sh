@@ -86,6 +86,11 @@ else
 fi
 runs() { "$prefix/bin/zt" verify "$data/v1.2/py-1.2.3-digests.zt" && "$prefix/bin/zt" ls "$data/v0.1/py-0.1.4-all-dtypes.zt"; }
 check "tarball, zt" runs
+without_compat() { # Rust tests have the feature
+    "$prefix/bin/zt" convert "$here/../cli/tests/data/small.h5" "$out/small.zt" 2>"$out/no-compat" && return 1
+    grep 'an HDF5 file.*"compat"' "$out/no-compat"
+}
+check "tarball, zt without HDF5" without_compat
 
 # libztensor_remote, if it was built (make -C remote build).
 remote=no
