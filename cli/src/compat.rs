@@ -46,7 +46,9 @@ fn open_by(mut program: Command, path: &Path, format: &str, interrupt: &Interrup
     let message = said.lines().find_map(|line| line.strip_prefix("zt: ")).unwrap_or_default();
     if !status.success() {
         return Err(match status.code() {
-            Some(1) if !message.is_empty() => Failure::at(path, message),
+            Some(1) if !message.is_empty() => {
+                Failure::at(path, format!("it is {format} that cannot be read: {message}"))
+            }
             _ => Failure::at(path, format!("it is {}, and reading it failed ({status})", format)),
         });
     }

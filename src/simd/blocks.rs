@@ -1,6 +1,7 @@
 //! Decodes blocks of ggml's types to f32 with AVX2: 16 or 32 codes at a time, then times a scale.
 //! `convert::blocks` has the layouts, the formulas, and the code for other processors, which gives the same
-//! bits. The types that are not here are made of [`lanes`](super::lanes).
+//! bits. The types that are not here are made of [`lanes`](super::lanes). On aarch64 the compiler makes NEON
+//! code of the portable loops.
 //!
 //! AVX-512 is left out, because it was no faster. In the second cache, q8_0 took 0.094 ns an element with it
 //! instead of 0.093. Writing zeros there takes 0.084, and 0.088 with reading the blocks.

@@ -260,7 +260,7 @@ fn floats_of_6_bits_are_read_from_the_lowest_bits_on() {
     for (logical, mantissa, bias, largest) in [(Logical::F6E2m3, 3, 1, 7.5f32), (Logical::F6E3m2, 2, 3, 28.0)]
     {
         let value = |code: &u32| {
-            let (exponent, fraction) = (code % 32 >> mantissa, code % 32 % (1 << mantissa));
+            let (exponent, fraction) = ((code % 32) >> mantissa, code % 32 % (1 << mantissa));
             let fraction = fraction as f32 / (1 << mantissa) as f32;
             let magnitude = match exponent as i32 {
                 0 => fraction * 2f32.powi(1 - bias),
