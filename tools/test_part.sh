@@ -8,11 +8,14 @@ set -u
 logs=$1 part=$2
 name=$(echo "$part" | tr / -) folder=.
 case $part in */*) folder=${part%/*} ;; esac
-# All other parts use the output of libs, which starts first.
+# Waits until one of the other jobs has made a file.
 waited=0
+wait_for() { while [ ! -e "$logs/$1" ] && [ $waited -lt 1800 ]; do sleep 1 && waited=$((waited + 1)); done; }
+# The checks need nothing but Rust; all parts but these use the output of libs, which starts first.
 case $part in
-libs | lint | test-rust) ;;
-*) while [ ! -e "$logs/libs.result" ] && [ $waited -lt 1800 ]; do sleep 1 && waited=$((waited + 1)); done ;;
+libs | lint | docs) ;;
+remote/lint | msrv) wait_for libs.result ;;
+*) wait_for installed && wait_for libs.result ;;
 esac
 start=$(date +%s)
 echo "-- $part begins"
