@@ -22,7 +22,7 @@ const fn values<const CODES: usize>(mantissa: u32, bias: u32) -> [f32; CODES] {
     while code < CODES {
         let magnitude = code as u32 % (CODES as u32 / 2);
         let (exponent, fraction) = (magnitude >> mantissa, magnitude % (1 << mantissa));
-        // Without an exponent there is no leading one, and the power of two is that of exponent 1.
+        // Exponent 0 has no leading one, and the same power of two as exponent 1.
         let (whole, power) = match exponent {
             0 => (fraction, 1),
             _ => (fraction + (1 << mantissa), exponent),
