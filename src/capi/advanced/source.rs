@@ -109,12 +109,9 @@ impl CallbackSource {
 
 /// The name of the file in messages, if the struct gives one.
 pub(in crate::capi) fn label_of(source: &zt_source) -> Result<Option<String>> {
-    if source.name.is_null() {
-        return Ok(None);
-    }
-    // SAFETY: the name ends in a NUL.
-    let name = unsafe { arg::text(source.name, "zt_source.name")? };
-    try_format(format_args!("{name}")).map(Some)
+    // SAFETY: the name is NULL or ends in a NUL.
+    let name = unsafe { arg::optional_text(source.name, "zt_source.name")? };
+    name.map(|name| try_format(format_args!("{name}"))).transpose()
 }
 
 /// The profile of the source's reads, from the fields of the struct.

@@ -14,7 +14,6 @@ use crate::reader::{File, Opened, Store};
 use std::ffi::{c_char, c_void, OsStr};
 use std::mem::MaybeUninit;
 use std::path::Path;
-use std::ptr::null;
 
 /// Takes a file name of a folder; copied. Return what it returns if that is not ZT_OK.
 pub type zt_name_callback =
@@ -113,20 +112,7 @@ impl Store for CallbackStore {
 
     fn open(&self, path: &Path) -> Result<Opened> {
         let name = c_name(path)?;
-        let mut source = zt_source {
-            struct_size: size_of::<zt_source>(),
-            context: std::ptr::null_mut(),
-            size: None,
-            read_at: None,
-            close: None,
-            read_many: None,
-            name: null(),
-            gap: 0,
-            largest_request: 0,
-            concurrency: 0,
-            callers_thread: 0,
-            identity: 0,
-        };
+        let mut source = zt_source { struct_size: size_of::<zt_source>(), ..arg::zeroed() };
         // SAFETY: the caller's function; the name ends in a NUL, and the source is there to be filled.
         let status = unsafe { (self.open)(self.context.get(), name.as_ptr().cast(), &raw mut source) };
         outcome(status, "zt_store.open")?;

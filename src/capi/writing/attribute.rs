@@ -3,11 +3,10 @@
 use self::zt_attribute_kind_value as kind;
 use crate::capi::arg;
 use crate::capi::attributes::value;
-use crate::capi::guard::guard;
 use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{self as types, zt_dtype};
-use crate::capi::writing::writer::{open, zt_writer};
+use crate::capi::writing::writer::{with_writer, zt_writer};
 use crate::error::{fail, Result};
 use crate::model::numbers;
 use crate::model::value::{Element, OwnedValue, ValueBuilder};
@@ -191,8 +190,7 @@ pub unsafe extern "C" fn zt_write_attribute(
     key: *const c_char,
     attribute: *const zt_attribute,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         // SAFETY: attribute is as documented; key ends in a NUL or has key_length bytes.
         let (key, value) = unsafe { (sized_key(key, attribute)?, value(attribute)?) };
         if object.is_null() && object_length == 0 {

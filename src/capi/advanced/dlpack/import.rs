@@ -1,9 +1,9 @@
 //! Writes tensors of other libraries.
 
 use super::{
-    arg, fail, open, types_of, zt_status, zt_writer, Result, Tensor, Unversioned, Versioned, CPU, PINNED,
+    arg, fail, types_of, with_writer, zt_status, zt_writer, Result, Tensor, Unversioned, Versioned, CPU,
+    PINNED,
 };
-use crate::capi::guard::guard;
 use crate::model::value::Attributes;
 use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer};
 use std::ffi::c_char;
@@ -156,8 +156,7 @@ pub unsafe extern "C" fn zt_write_dlpack(
     name_length: usize,
     tensor: Option<&Versioned>,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         let tensor = arg::required(tensor, "tensor")?;
         let version = tensor.version;
         if version.major != 1 {
@@ -176,8 +175,7 @@ pub unsafe extern "C" fn zt_write_dlpack_unversioned(
     name_length: usize,
     tensor: Option<&Unversioned>,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         let tensor = arg::required(tensor, "tensor")?;
         // SAFETY: the name and the tensor are as the header demands.
         unsafe { write(writer, arg::sized_text(name, name_length, "name")?, &tensor.tensor) }
