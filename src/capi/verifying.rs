@@ -239,8 +239,8 @@ pub struct zt_repair_report {
 sized_struct! {
     zt_verify_options: checks, threads, context, progress, on_failure, object, component;
     zt_verify_report:
-        objects, components, bytes, digests_verified, digests_absent, digests_unknown, padding_nonzero, bytes_not_covered,
-        not_checked;
+        objects, components, bytes, digests_verified, digests_absent, digests_unknown, padding_nonzero,
+        bytes_not_covered, not_checked;
     zt_repair_options: dry_run, reserved, max_manifest_size, cut_at, context, progress;
     zt_repair_report: old_size, new_size, objects;
 }

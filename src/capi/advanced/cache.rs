@@ -116,8 +116,8 @@ sized_struct! {
     zt_cache_options: budget, slot_size, memory, threads, verify, policy, reserved, thread_hooks;
     zt_cache_pin: data, size, pin;
     zt_cache_stats:
-        slots, used, pinned, queued, overhead, hits, joined, misses, prefetches, prefetches_used, prefetches_dropped,
-        evictions, failures, bytes_read;
+        slots, used, pinned, queued, overhead, hits, joined, misses, prefetches, prefetches_used,
+        prefetches_dropped, evictions, failures, bytes_read;
 }
 
 /// Makes a cache. It keeps the files of its slices open.

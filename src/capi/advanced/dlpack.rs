@@ -9,7 +9,7 @@ use crate::capi::reading::buffer::{zt_buffer, zt_buffer_data, zt_buffer_free};
 use crate::capi::status::zt_status;
 use crate::capi::writing::writer::{with_writer, zt_writer};
 use crate::error::{broken, fail, Quoted, Result, Rule};
-use crate::memory::try_box;
+use crate::memory::{try_box, with_capacity};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Format, LogicalType};
 use crate::reader::Mode;
@@ -170,8 +170,7 @@ fn export(handle: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, 
 
 /// The dimensions, then the row-major strides in elements.
 fn shape_and_strides(shape: &[u64]) -> Result<Vec<i64>> {
-    let mut numbers = Vec::new();
-    numbers.try_reserve_exact(shape.len().saturating_mul(2))?;
+    let mut numbers = with_capacity(shape.len().saturating_mul(2))?;
     for dimension in shape {
         let signed = i64::try_from(*dimension);
         numbers.push(signed.map_err(|_| fail!(Unsupported, "DLPack has no dimension of {dimension}"))?);

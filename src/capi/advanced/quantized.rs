@@ -58,8 +58,8 @@ pub struct zt_quantized_desc {
 // SAFETY: repr(C); integers and raw pointers, which may be zero.
 sized_struct!(zt_quantized_desc:
     bits, group_size, packing, packed_weight, packed_weight_size, scales, scales_size, zeros, zeros_size,
-    packed_weight_dtype, scales_dtype, zeros_dtype, reserved, scales_type, has_axis, axis, zero_point, msb_first,
-    zeros_packed
+    packed_weight_dtype, scales_dtype, zeros_dtype, reserved, scales_type, has_axis, axis, zero_point,
+    msb_first, zeros_packed
 );
 
 /// Writes a quantized_group object or, in zTensor 2, a zt.quant_group/1 object. Its structure is checked as

@@ -9,7 +9,7 @@ use crate::capi::opening::progress::{outcome, Context};
 use crate::capi::sized::sized_struct;
 use crate::capi::status::{value, zt_status};
 use crate::error::{fail, Error, Result};
-use crate::memory::try_box;
+use crate::memory::{try_box, with_capacity};
 use crate::reader::{File, Opened, Store};
 use std::ffi::{c_char, c_void, OsStr};
 use std::mem::MaybeUninit;
@@ -88,8 +88,7 @@ unsafe extern "C" fn add(names: *mut c_void, name: *const c_char) -> zt_status {
 /// A name for the caller's functions: with '/' between folders.
 fn c_name(path: &Path) -> Result<Vec<u8>> {
     let bytes = path.as_os_str().as_encoded_bytes();
-    let mut name = Vec::new();
-    name.try_reserve_exact(bytes.len().saturating_add(1))?;
+    let mut name = with_capacity(bytes.len().saturating_add(1))?;
     let separator = |byte: &u8| if cfg!(windows) && *byte == b'\\' { b'/' } else { *byte };
     name.extend(bytes.iter().map(separator).chain([0]));
     Ok(name)

@@ -153,14 +153,17 @@ sized_struct! {
     zt_tensor: data, size, dtype, r#type, shape, rank;
     zt_csr:
         rows, columns, nnz, values { data, size, count, dtype, r#type, reserved, reserved2 },
-        indices { data, size, count, dtype, r#type, reserved, reserved2 }, indptr { data, size, count, dtype, r#type, reserved, reserved2 };
+        indices { data, size, count, dtype, r#type, reserved, reserved2 },
+        indptr { data, size, count, dtype, r#type, reserved, reserved2 };
     zt_coo:
         nnz, shape, rank, values { data, size, count, dtype, r#type, reserved, reserved2 },
         coords { data, size, count, dtype, r#type, reserved, reserved2 };
     zt_quantized:
-        shape, rank, bits, group_size, packing, packed_weight { data, size, count, dtype, r#type, reserved, reserved2 },
-        scales { data, size, count, dtype, r#type, reserved, reserved2 }, zeros { data, size, count, dtype, r#type, reserved, reserved2 },
-        weights_per_element, axis, zero_point, msb_first, zeros_packed;
+        shape, rank, bits, group_size, packing,
+        packed_weight { data, size, count, dtype, r#type, reserved, reserved2 },
+        scales { data, size, count, dtype, r#type, reserved, reserved2 },
+        zeros { data, size, count, dtype, r#type, reserved, reserved2 }, weights_per_element, axis,
+        zero_point, msb_first, zeros_packed;
 }
 
 /// Finds a dense tensor, or a tensor that consists of blocks, by name and gives its bytes: borrowed if

@@ -9,6 +9,7 @@ use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
 use crate::capi::types::names::zt_container;
 use crate::error::{fail, Result};
+use crate::memory::with_capacity;
 use crate::reader::File;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -353,8 +354,7 @@ pub unsafe extern "C" fn zt_open_parts(
     deliver(file, "file", || {
         // SAFETY: paths has count pointers.
         let pointers = unsafe { arg::slice(paths, count, "paths")? };
-        let mut paths: Vec<&Path> = Vec::new();
-        paths.try_reserve_exact(pointers.len())?;
+        let mut paths: Vec<&Path> = with_capacity(pointers.len())?;
         for path in pointers {
             // SAFETY: each is NULL or ends in a NUL, and is only used during this call.
             paths.push(unsafe { arg::path(*path)? });

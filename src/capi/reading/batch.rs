@@ -12,6 +12,7 @@ use crate::capi::sized::{of_fields, sized_struct};
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{self as types, zt_dtype, ZT_WHOLE};
 use crate::error::{fail, Cause, Error, Result};
+use crate::memory::{push, with_capacity};
 use crate::model::sort::sort;
 use crate::reader::{
     BatchStats, Component, Destination, File, Object, Request, RowsMut, Selected, Selection, Wanted,
@@ -142,8 +143,7 @@ pub unsafe extern "C" fn zt_read_batch(
                 if !batch.keep_going || !is_of_the_file(&error) {
                     return Err(error);
                 }
-                refused.try_reserve(1)?;
-                refused.push((tag, error));
+                push(&mut refused, (tag, error))?;
                 Ok(())
             };
             // SAFETY: requests has count structs.
@@ -176,8 +176,7 @@ unsafe fn plan<'a>(
     count: usize,
     mut refused: impl FnMut(u64, Error) -> Result<()>,
 ) -> Result<Vec<Request<'a>>> {
-    let mut plan: Vec<Request<'a>> = Vec::new();
-    plan.try_reserve_exact(count)?;
+    let mut plan: Vec<Request<'a>> = with_capacity(count)?;
     let (mut is_disjoint, mut end) = (true, 0);
     let mut add = |request: &zt_read_request| {
         // SAFETY: each is NULL, or valid as long as its file is open.
@@ -213,8 +212,7 @@ unsafe fn plan<'a>(
 
 /// Refuses requests that fill the same memory, because they would race. No option allows this.
 pub(in crate::capi) fn check_disjoint(plan: &[Request<'_>]) -> Result<()> {
-    let mut places = Vec::new();
-    places.try_reserve_exact(plan.iter().map(Request::place_count).fold(0, usize::saturating_add))?;
+    let mut places = with_capacity(plan.iter().map(Request::place_count).fold(0, usize::saturating_add))?;
     for (at, request) in plan.iter().enumerate() {
         places.extend(request.places().map(|(start, size)| (start, size, at))); // within what was reserved
     }

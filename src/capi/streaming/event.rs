@@ -113,7 +113,8 @@ pub struct zt_load_event {
 // SAFETY: repr(C); integers and pointers, which may be zero.
 sized_struct! {
     zt_load_options:
-        threads, direct, chunk_size, in_flight, verify, pinned, order, keep_going, ring, slot_size, slot_count, thread_hooks;
+        threads, direct, chunk_size, in_flight, verify, pinned, order, keep_going, ring, slot_size,
+        slot_count, thread_hooks;
     zt_load_event: kind, status, message, tag, data, size, offset, last, slot, piece, reserved;
 }
 

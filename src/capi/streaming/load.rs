@@ -12,7 +12,7 @@ use crate::capi::streaming::event::{
     event_of, load_options, zt_load_event, zt_load_kind, zt_load_kind_value, zt_load_options, ZT_NO_SLOT,
 };
 use crate::error::{fail, Result};
-use crate::memory::try_box;
+use crate::memory::{push, try_box, with_capacity};
 use crate::model::sort::{sort, sort_by_key};
 use crate::reader::{BatchStats, Destination, Load, Request, Ring, SourceStats};
 use crate::source::ByteSource;
@@ -54,8 +54,7 @@ fn references(mut named: Vec<(*const zt_file, usize)>) -> Result<Vec<FileReferen
     sort(&mut named);
     named.dedup_by_key(|(file, _)| *file);
     sort_by_key(&mut named, |(_, request)| *request);
-    let mut files = Vec::new();
-    files.try_reserve_exact(named.len())?;
+    let mut files = with_capacity(named.len())?;
     // SAFETY: the files are open during the call.
     files.extend(named.into_iter().map(|(file, _)| unsafe { FileReference::new(file) }));
     Ok(files)
@@ -197,8 +196,7 @@ impl zt_load {
         let address = |source: &dyn ByteSource| std::ptr::from_ref(source).addr();
         let mut sources: Vec<(usize, usize)> = Vec::new();
         for (number, source) in self.group.value().sources().enumerate() {
-            sources.try_reserve(1)?;
-            sources.push((address(source), number));
+            push(&mut sources, (address(source), number))?;
         }
         sort(&mut sources);
         let mut parts = Vec::new();
@@ -206,8 +204,7 @@ impl zt_load {
             for (number, part) in (0u32..).zip(file.file().file().parts()) {
                 let found = sources.binary_search_by_key(&address(part.source()), |(address, _)| *address);
                 if let Some((_, source)) = found.ok().and_then(|at| sources.get(at)) {
-                    parts.try_reserve(1)?;
-                    parts.push(ReadPart { file: file.file(), part: number, source: *source });
+                    push(&mut parts, ReadPart { file: file.file(), part: number, source: *source })?;
                 }
             }
         }
@@ -246,8 +243,7 @@ unsafe fn plan(
     requests: *const zt_read_request,
     count: usize,
 ) -> Result<(Vec<Request<'static>>, Vec<FileReference>)> {
-    let mut plan: Vec<Request<'static>> = Vec::new();
-    plan.try_reserve_exact(count)?;
+    let mut plan: Vec<Request<'static>> = with_capacity(count)?;
     let mut named: Vec<(*const zt_file, usize)> = Vec::new();
     let mut with = |request: &zt_read_request| {
         // SAFETY: each is NULL or belongs to a file that is open and kept open.
@@ -255,8 +251,7 @@ unsafe fn plan(
         let file = target.handle().file();
         // Most requests have the file of the request before.
         if named.last().is_none_or(|(last, _)| *last != file) {
-            named.try_reserve(1)?;
-            named.push((file, plan.len()));
+            push(&mut named, (file, plan.len()))?;
         }
         // SAFETY: the caller ensures this.
         let planned = unsafe { add_request(&mut plan, target, request)? };

@@ -8,6 +8,7 @@ use crate::capi::types::enumerations::{self as types, zt_dtype, zt_encoding, zt_
 use crate::capi::writing::options::{self, zt_digest};
 use crate::capi::writing::writer::{with_writer, zt_writer};
 use crate::error::Result;
+use crate::memory::with_capacity;
 use crate::writer::DenseSpec;
 use std::ffi::{c_char, c_void};
 
@@ -66,8 +67,7 @@ pub unsafe extern "C" fn zt_write_batch(
 /// # Safety
 /// `requests` has `count` structs. They are as documented, and do not change for `'a`.
 unsafe fn objects<'a>(requests: *const zt_write_request, count: usize) -> Result<Vec<DenseSpec<'a>>> {
-    let mut objects = Vec::new();
-    objects.try_reserve_exact(count)?;
+    let mut objects = with_capacity(count)?;
     let add = |request: &zt_write_request| {
         // SAFETY: the caller ensures this.
         objects.push(unsafe { one(request)? });

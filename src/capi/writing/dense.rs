@@ -6,6 +6,7 @@ use crate::capi::types::enumerations::{self as types, zt_dtype, zt_type};
 use crate::capi::writing::options::{self, zt_component_desc, zt_object_desc};
 use crate::capi::writing::writer::{with_writer, zt_writer};
 use crate::error::fail;
+use crate::memory::with_capacity;
 use crate::writer::{ComponentSpec, DenseSpec};
 use std::ffi::{c_char, c_void};
 
@@ -130,8 +131,7 @@ pub unsafe extern "C" fn zt_write_object(
             let desc: zt_object_desc = arg::required_struct(desc)?;
             let object = options::object_spec(&desc)?;
             let count = desc.component_count;
-            let mut components: Vec<(ComponentSpec<'_>, &[u8])> = Vec::new();
-            components.try_reserve_exact(count)?;
+            let mut components: Vec<(ComponentSpec<'_>, &[u8])> = with_capacity(count)?;
             let add = |part: &zt_component_desc| {
                 let (spec, data) = options::component_spec(part)?;
                 if data.is_none() && part.size != 0 {

@@ -190,8 +190,8 @@ sized_struct! {
     zt_component_desc:
         role, role_length, dtype, r#type, type_name, encoding, digest, data, size, type_name_length;
     zt_object_desc:
-        name, name_length, format, reserved, format_name, shape, rank, components, component_count, attributes,
-        attributes_json, format_name_length;
+        name, name_length, format, reserved, format_name, shape, rank, components, component_count,
+        attributes, attributes_json, format_name_length;
     zt_write_summary: file_size, objects, components, stored_bytes, data_bytes, damaged;
 }
 

@@ -4,6 +4,7 @@ use super::{
     arg, fail, types_of, with_writer, zt_status, zt_writer, Result, Tensor, Unversioned, Versioned, CPU,
     PINNED,
 };
+use crate::memory::{filled, with_capacity};
 use crate::model::value::Attributes;
 use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer};
 use std::ffi::c_char;
@@ -78,11 +79,8 @@ impl Layout {
     /// # Safety
     /// Each element that shape and strides refer to has `width` readable bytes.
     unsafe fn pack(&self, first: *const u8, width: usize) -> Result<Vec<u8>> {
-        let mut packed = Vec::new();
-        packed.try_reserve_exact(self.elements.saturating_mul(width))?;
-        let mut at: Vec<u64> = Vec::new();
-        at.try_reserve_exact(self.shape.len())?;
-        at.resize(self.shape.len(), 0); // within what was reserved
+        let mut packed = with_capacity(self.elements.saturating_mul(width))?;
+        let mut at: Vec<u64> = filled(0, self.shape.len())?; // within what was reserved
         let step = |stride: i64, times: i64| -> Result<isize> {
             let bytes = i64::try_from(width).ok().and_then(|w| stride.checked_mul(times)?.checked_mul(w));
             let offset = bytes.and_then(|b| isize::try_from(b).ok());
