@@ -11,6 +11,23 @@ pub(super) fn required<T>(pointer: Option<T>, what: &str) -> Result<T> {
     pointer.ok_or_else(|| fail!(InvalidArgument, "{what} is NULL"))
 }
 
+/// Writes what `find` returns to memory of the caller, which must not be NULL.
+pub(super) fn put<T>(
+    out: Option<&mut MaybeUninit<T>>,
+    what: &str,
+    find: impl FnOnce() -> Result<T>,
+) -> Result<()> {
+    required(out, what)?.write(find()?);
+    Ok(())
+}
+
+/// Writes `value` to memory of the caller, which may be NULL.
+pub(super) fn put_optional<T>(out: Option<&mut MaybeUninit<T>>, value: T) {
+    if let Some(out) = out {
+        out.write(value);
+    }
+}
+
 /// A part of a file, by number.
 pub(super) fn part(file: &File, part: usize) -> Result<&FilePart> {
     file.part(part).ok_or_else(|| {
@@ -30,14 +47,32 @@ pub(super) fn open_part(file: &File, part: usize) -> Result<&FilePart> {
 /// # Safety
 /// `text` is NULL or a string with a NUL at the end, which does not change for `'a`.
 pub(super) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
-    if text.is_null() {
-        return Err(fail!(InvalidArgument, "{what} is NULL"));
-    }
-    // SAFETY: it is not NULL, and the caller ensures the NUL.
-    let bytes = unsafe { CStr::from_ptr(text) };
-    bytes
-        .to_str()
+    // SAFETY: the caller ensures this.
+    utf8(required(unsafe { bytes(text) }, what)?, what)
+}
+
+/// A text that may be NULL.
+///
+/// # Safety
+/// As [`text`].
+pub(super) unsafe fn optional_text<'a>(text: *const c_char, what: &str) -> Result<Option<&'a str>> {
+    // SAFETY: the caller ensures this.
+    let bytes = unsafe { bytes(text) };
+    bytes.map(|bytes| utf8(bytes, what)).transpose()
+}
+
+fn utf8<'a>(bytes: &'a [u8], what: &str) -> Result<&'a str> {
+    std::str::from_utf8(bytes)
         .map_err(|e| fail!(InvalidArgument, "{what} is not UTF-8 from its byte {}", e.valid_up_to()))
+}
+
+/// The bytes before a NUL; `None` for NULL.
+///
+/// # Safety
+/// As [`text`].
+pub(super) unsafe fn bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
+    // SAFETY: it is not NULL, and the caller ensures the NUL.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
 /// The name of an existing object, with a NUL at the end. It may be any bytes.
@@ -45,11 +80,8 @@ pub(super) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str
 /// # Safety
 /// As [`text`].
 pub(super) unsafe fn name<'a>(name: *const c_char) -> Result<&'a [u8]> {
-    if name.is_null() {
-        return Err(fail!(InvalidArgument, "name is NULL"));
-    }
-    // SAFETY: it is not NULL, and the caller ensures the NUL.
-    Ok(unsafe { CStr::from_ptr(name) }.to_bytes())
+    // SAFETY: the caller ensures this.
+    required(unsafe { bytes(name) }, "name")
 }
 
 /// A name of `length` bytes. If `length` is 0, the name ends in a NUL.
@@ -62,9 +94,7 @@ pub(super) unsafe fn sized_text<'a>(pointer: *const c_char, length: usize, what:
         return unsafe { text(pointer, what) };
     }
     // SAFETY: the caller ensures this; bytes need no alignment.
-    let bytes = unsafe { slice(pointer.cast::<u8>(), length, what)? };
-    let checked = std::str::from_utf8(bytes);
-    checked.map_err(|e| fail!(InvalidArgument, "{what} is not UTF-8 from its byte {}", e.valid_up_to()))
+    utf8(unsafe { slice(pointer.cast::<u8>(), length, what)? }, what)
 }
 
 /// A path, in the platform's bytes.
@@ -72,13 +102,10 @@ pub(super) unsafe fn sized_text<'a>(pointer: *const c_char, length: usize, what:
 /// # Safety
 /// As [`text`].
 pub(super) unsafe fn path<'a>(pointer: *const c_char) -> Result<&'a std::path::Path> {
-    if pointer.is_null() {
-        return Err(fail!(InvalidArgument, "path is NULL"));
-    }
     #[cfg(unix)]
     {
-        // SAFETY: it is not NULL, and the caller ensures the NUL.
-        let bytes = unsafe { CStr::from_ptr(pointer) }.to_bytes();
+        // SAFETY: the caller ensures this.
+        let bytes = required(unsafe { bytes(pointer) }, "path")?;
         Ok(std::path::Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes)))
     }
     #[cfg(not(unix))]
@@ -150,12 +177,17 @@ fn check<T>(pointer: *const T, count: usize, what: &str) -> Result<()> {
 /// # Safety
 /// `pointer` is NULL or points to `struct_size` readable bytes, which begin with that number.
 pub(super) unsafe fn options<T: SizedStruct>(pointer: *const T) -> Result<T> {
-    if pointer.is_null() {
-        // SAFETY: the trait ensures that all zeros are valid.
-        return Ok(unsafe { MaybeUninit::<T>::zeroed().assume_init() });
+    match pointer.is_null() {
+        true => Ok(zeroed()),
+        // SAFETY: the caller ensures this.
+        false => unsafe { copy_of(pointer, struct_size(pointer)?) },
     }
-    // SAFETY: the caller ensures this.
-    unsafe { copy_of(pointer, struct_size(pointer)?) }
+}
+
+/// A struct whose fields are all zero.
+pub(super) fn zeroed<T: SizedStruct>() -> T {
+    // SAFETY: the trait ensures that all zeros are valid.
+    unsafe { MaybeUninit::zeroed().assume_init() }
 }
 
 /// Copies a struct of `claimed` bytes as far as this version knows it; the rest is zero.

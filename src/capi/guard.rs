@@ -75,21 +75,13 @@ pub(super) fn guard_value<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
 }
 
 fn catch_panic<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
-    enter();
-    let outcome = catch_unwind(AssertUnwindSafe(body));
-    leave();
-    outcome.unwrap_or_else(|payload| Err(panicked(payload)))
-}
-
-fn enter() {
     quiet_hook();
-    if GUARD_DEPTH.with(|n| n.replace(n.get().saturating_add(1))) == 0 {
+    if GUARD_DEPTH.replace(GUARD_DEPTH.get().saturating_add(1)) == 0 {
         IS_CALLBACK_MESSAGE.set(false);
     }
-}
-
-fn leave() {
-    GUARD_DEPTH.with(|n| n.set(n.get().saturating_sub(1)));
+    let outcome = catch_unwind(AssertUnwindSafe(body));
+    GUARD_DEPTH.set(GUARD_DEPTH.get().saturating_sub(1));
+    outcome.unwrap_or_else(|payload| Err(panicked(payload)))
 }
 
 /// The error for a panic.

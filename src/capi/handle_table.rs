@@ -4,8 +4,10 @@
 //! little memory in a file of many objects.
 
 use crate::error::{fail, Result};
-use crate::model::manifest::Manifest;
+use crate::memory::try_box;
+use crate::model::manifest::{Manifest, TextId};
 use crate::reader::{Component, File};
+use std::ffi::c_char;
 use std::ptr::null;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -21,11 +23,7 @@ impl zt_file {
     #[inline(never)] // keeps the copies of the file that this makes out of the caller's stack frame
     pub(super) fn new(file: File) -> Result<*mut zt_file> {
         let handles = HandleTable::reserve(file.manifest())?;
-        let mut one = Vec::new();
-        one.try_reserve_exact(1)?;
-        one.push(zt_file { references: AtomicUsize::new(1), file, handles });
-        // A boxed slice of one can be allocated fallibly. `release` frees it.
-        let handle = Box::into_raw(one.into_boxed_slice()).cast::<zt_file>();
+        let handle = Box::into_raw(try_box(zt_file { references: AtomicUsize::new(1), file, handles })?);
         // SAFETY: it is from the box above, and nothing else uses it yet.
         let this = unsafe { &mut *handle };
         this.handles.fill(handle, this.file.manifest());
@@ -36,16 +34,23 @@ impl zt_file {
         &self.file
     }
 
+    /// A text of the manifest, for C.
+    pub(super) fn text(&self, text: TextId) -> *const c_char {
+        self.file.manifest().texts.get_c_bytes(text).as_ptr().cast()
+    }
+
     pub(super) fn handles(&self) -> &HandleTable {
         &self.handles
     }
 
+    /// The handle of an object; NULL if the number is too large.
     pub(super) fn object_handle(&self, index: usize) -> *const zt_object {
-        self.handles.object(index, self.file.manifest())
+        self.handles.get(index, self.file.manifest().objects.len()).cast()
     }
 
+    /// The handle of a component; NULL if the number is too large.
     pub(super) fn component_handle(&self, index: usize) -> *const zt_component {
-        self.handles.component(index, self.file.manifest())
+        self.handles.get(index, self.file.manifest().components.len()).cast()
     }
 
     /// Adds a reference.
@@ -64,9 +69,34 @@ impl zt_file {
             // An acquire load instead of a fence, because ThreadSanitizer does not support fences.
             // SAFETY: the file is alive until just below.
             unsafe { (*handle).references.load(Ordering::Acquire) };
-            // SAFETY: this was the last reference; the memory is a boxed slice of one (see `new`).
-            drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(handle, 1)) });
+            // SAFETY: this was the last reference; `new` boxed the file.
+            drop(unsafe { Box::from_raw(handle) });
         }
+    }
+}
+
+/// A reference to an open file.
+pub(super) struct FileReference(*mut zt_file);
+
+impl FileReference {
+    /// # Safety
+    /// The file is open.
+    pub(super) unsafe fn new(file: *const zt_file) -> FileReference {
+        // SAFETY: the caller ensures this.
+        unsafe { &*file }.retain();
+        FileReference(file.cast_mut())
+    }
+
+    pub(super) fn file(&self) -> &zt_file {
+        // SAFETY: this reference keeps it open.
+        unsafe { &*self.0 }
+    }
+}
+
+impl Drop for FileReference {
+    fn drop(&mut self) {
+        // SAFETY: this is our reference, and it is released only here.
+        unsafe { zt_file::release(self.0) };
     }
 }
 
@@ -161,18 +191,8 @@ impl HandleTable {
         self.table.as_ptr().wrapping_add(index)
     }
 
-    fn handle(&self, index: usize, count: usize) -> *const Handle {
+    fn get(&self, index: usize, count: usize) -> *const Handle {
         self.table.get(index).filter(|_| index < count).map_or(null(), std::ptr::from_ref)
-    }
-
-    /// The handle of an object; NULL if the number is too large.
-    pub(super) fn object(&self, index: usize, manifest: &Manifest) -> *const zt_object {
-        self.handle(index, manifest.objects.len()).cast()
-    }
-
-    /// The handle of a component; NULL if the number is too large.
-    pub(super) fn component(&self, index: usize, manifest: &Manifest) -> *const zt_component {
-        self.handle(index, manifest.components.len()).cast()
     }
 
     /// The number of the object that has this component.

@@ -36,10 +36,10 @@ pub(super) unsafe trait SizedStruct: Copy {
     };
 }
 
-/// Implements [`SizedStruct`]. All fields after `struct_size` are named in order; the fields of a nested
-/// struct are in braces. Each use says why it is sound.
+/// Implements [`SizedStruct`] for structs. All fields after `struct_size` are named in order; the fields of a
+/// nested struct are in braces. Each use says why it is sound.
 macro_rules! sized_struct {
-    ($name:ident: $($field:ident $({ $($inner:ident),+ })?),+) => {
+    ($($name:ident: $($field:ident $({ $($inner:ident),+ })?),+);+ $(;)?) => { $(
         // SAFETY: each use of the macro says why. The position of the size is checked below.
         unsafe impl $crate::capi::sized::SizedStruct for $name {
             const NAME: &'static str = stringify!($name);
@@ -55,7 +55,7 @@ macro_rules! sized_struct {
                 @names [] $($field $({ $($inner),+ })?),+
             );
         }
-    };
+    )+ };
     (@names [$($done:expr,)*]) => { concat!($($done),*) };
     (@names [$($done:expr,)*] $field:ident { $($inner:ident),+ } $(, $($rest:tt)*)?) => {
         $crate::capi::sized::sized_struct!(@names
@@ -85,4 +85,11 @@ macro_rules! sized_struct {
     };
 }
 
-pub(super) use sized_struct;
+/// Makes a struct for C whose fields are those of a struct of the library with the same names, and others.
+macro_rules! of_fields {
+    ($name:ident { $($field:ident),+ } of $from:expr $(, $other:ident: $value:expr)*) => {
+        $name { struct_size: 0, $($field: $from.$field,)+ $($other: $value),* }
+    };
+}
+
+pub(super) use {of_fields, sized_struct};

@@ -7,7 +7,7 @@ use crate::capi::guard::{guard, with_failure};
 use crate::capi::handle_table::Handle;
 use crate::capi::opening::open::zt_file;
 use crate::capi::opening::progress::{progress, zt_progress_callback, Context};
-use crate::capi::sized::sized_struct;
+use crate::capi::sized::{of_fields, sized_struct};
 use crate::capi::status::zt_status;
 use crate::error::{fail, Error, Result};
 use crate::reader::{OnFailure, VerifyOptions, VerifyReport};
@@ -93,15 +93,6 @@ pub struct zt_verify_report {
     pub not_checked: u64,
 }
 
-// SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
-sized_struct!(zt_verify_options: checks, threads, context, progress, on_failure, object, component);
-
-// SAFETY: as above.
-sized_struct!(zt_verify_report:
-    objects, components, bytes, digests_verified, digests_absent, digests_unknown, padding_nonzero, bytes_not_covered,
-    not_checked
-);
-
 /// Verifies a file, an object or a component: digests, decoding, sizes, sparse and quantized structure, bool
 /// bytes. After ZT_OK no read fails because of the contents. Changed raw bytes are found only by digests.
 ///
@@ -153,18 +144,10 @@ pub unsafe extern "C" fn zt_verify(
             }
         };
         let outcome = verify();
-        let filled = zt_verify_report {
-            struct_size: 0,
-            objects: found.objects,
-            components: found.components,
-            bytes: found.bytes,
-            digests_verified: found.digests_verified,
-            digests_absent: found.digests_absent,
-            digests_unknown: found.digests_unknown,
-            padding_nonzero: found.padding_nonzero,
-            bytes_not_covered: found.bytes_not_covered,
-            not_checked: found.not_checked,
-        };
+        let filled = of_fields!(zt_verify_report {
+            objects, components, bytes, digests_verified, digests_absent, digests_unknown, padding_nonzero,
+            bytes_not_covered, not_checked
+        } of found);
         // SAFETY: report is NULL or has the size it gives.
         unsafe { arg::fill(report, filled)? };
         outcome
@@ -252,11 +235,15 @@ pub struct zt_repair_report {
     pub objects: u64,
 }
 
-// SAFETY: as above.
-sized_struct!(zt_repair_options: dry_run, reserved, max_manifest_size, cut_at, context, progress);
-
-// SAFETY: as above.
-sized_struct!(zt_repair_report: old_size, new_size, objects);
+// SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
+sized_struct! {
+    zt_verify_options: checks, threads, context, progress, on_failure, object, component;
+    zt_verify_report:
+        objects, components, bytes, digests_verified, digests_absent, digests_unknown, padding_nonzero,
+        bytes_not_covered, not_checked;
+    zt_repair_options: dry_run, reserved, max_manifest_size, cut_at, context, progress;
+    zt_repair_report: old_size, new_size, objects;
+}
 
 /// Undoes an interrupted append: the file has its content from before the append again.
 ///
@@ -279,14 +266,12 @@ pub unsafe extern "C" fn zt_repair(
         let (path, options, _) =
             unsafe { (arg::path(path)?, arg::options(options)?, arg::struct_size(report.cast_const())?) };
         arg::zero(options.reserved, "zt_repair_options.reserved")?;
-        let mut wanted = RepairOptions {
+        let most = RepairOptions::default().max_manifest_size;
+        let wanted = RepairOptions {
             dry_run: arg::flag(options.dry_run, "zt_repair_options.dry_run")?,
             cut_at: options.cut_at,
-            ..RepairOptions::default()
+            max_manifest_size: arg::or_default(options.max_manifest_size, most),
         };
-        if options.max_manifest_size != 0 {
-            wanted.max_manifest_size = options.max_manifest_size;
-        }
         let progress = progress(options.progress, options.context);
         let RepairReport { old_size, new_size, objects } = repair_with_progress(path, &wanted, &progress)?;
         let filled = zt_repair_report { struct_size: 0, old_size, new_size, objects };

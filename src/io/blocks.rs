@@ -180,17 +180,20 @@ mod platform {
     }
 }
 
-/// Returns how direct reads and writes of `file` have to be aligned (statx, since Linux 6.1; on Windows, what
-/// the storage reports).
-pub fn direct_access(file: &File) -> DirectAccess {
-    platform::direct_access(file)
-}
-
-/// A second handle on `file` for direct reads or writes; `None` if the platform or file system does not
-/// support it. Only fails for lack of memory.
-pub fn reopen(file: &File, access: Access) -> Result<Option<File>> {
-    platform::reopen(file, access)
-}
+/// What each platform has:
+/// - `direct_access`: how direct reads and writes of a file have to be aligned (statx, since Linux 6.1; on
+///   Windows, what the storage reports).
+/// - `reopen`: a second handle on a file for direct reads or writes; `None` if the platform or file system
+///   does not support it. Only fails for lack of memory.
+/// - `allocate`: allocates space for a range, which may make the file longer; false if that fails.
+/// - `write_at`: writes at an offset of the file, and returns how many bytes were written.
+/// - `SCATTERS`: whether one call can fill several pieces of memory.
+/// - `read_scattered_at`: reads into pieces of memory, one after the other, and returns how many bytes were
+///   read. Only if `SCATTERS`.
+/// - `is_refusal`: whether a write failed because it bypassed the page cache.
+pub(crate) use platform::{
+    allocate, direct_access, is_refusal, read_scattered_at, reopen, write_at, SCATTERS,
+};
 
 /// A second handle on `file` for direct writes, if the platform and file system support them.
 pub fn open_direct(file: &File) -> Option<DirectHandle> {
@@ -201,30 +204,6 @@ pub fn open_direct(file: &File) -> Option<DirectHandle> {
     let block = usize::try_from(offset).ok()?.max(PAGE).max(page_size());
     let file = reopen(file, Access::Write).ok()??;
     Some(DirectHandle { file, memory, block })
-}
-
-/// Allocates space for `range`, which may make the file longer. Returns whether that succeeded.
-pub fn allocate(file: &File, range: &Range<u64>) -> bool {
-    platform::allocate(file, range)
-}
-
-/// Writes from `bytes` at offset `at` of the file. Returns how many bytes were written.
-pub fn write_at(file: &File, bytes: &[u8], at: u64) -> std::io::Result<usize> {
-    platform::write_at(file, bytes, at)
-}
-
-/// Whether one call can fill several pieces of memory.
-pub(crate) const SCATTERS: bool = platform::SCATTERS;
-
-/// Reads from offset `at` of the file into pieces of memory, one after the other. Returns how many bytes were
-/// read. Only if [`SCATTERS`].
-pub fn read_scattered_at(file: &File, pieces: &mut [IoSliceMut<'_>], at: u64) -> std::io::Result<usize> {
-    platform::read_scattered_at(file, pieces, at)
-}
-
-/// Whether a write failed because it bypassed the page cache.
-pub fn is_refusal(error: &std::io::Error) -> bool {
-    platform::is_refusal(error)
 }
 
 /// The size of a page, a power of two. All code gets it from here.

@@ -18,13 +18,6 @@ pub enum Lock {
     Unavailable,
 }
 
-/// A writer's lock, or a check whether there is one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Exclusive,
-    Shared,
-}
-
 /// How often the lock is requested, and the pause in between. A reader that checks for a writer holds it for
 /// less than this time.
 const TRIES: u32 = 4;
@@ -32,20 +25,20 @@ const PAUSE: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// Locks an open file for a writer. Does not wait for another writer.
 pub fn lock(file: &File) -> std::io::Result<Lock> {
-    let mut outcome = platform::lock(file, Kind::Exclusive);
+    let mut outcome = platform::lock(file, true);
     for _ in 1..TRIES {
         if !matches!(outcome, Ok(Lock::HeldElsewhere)) {
             break;
         }
         std::thread::sleep(PAUSE);
-        outcome = platform::lock(file, Kind::Exclusive);
+        outcome = platform::lock(file, true);
     }
     outcome
 }
 
 /// Whether a writer holds the lock of a file. There must be no duplicates of the handle.
 pub fn is_locked(file: &File) -> bool {
-    match platform::lock(file, Kind::Shared) {
+    match platform::lock(file, false) {
         Ok(Lock::Held) => {
             platform::unlock(file);
             false
@@ -57,16 +50,14 @@ pub fn is_locked(file: &File) -> bool {
 
 #[cfg(all(unix, not(target_os = "solaris")))]
 mod platform {
-    use super::{File, Kind, Lock};
+    use super::{File, Lock};
     use crate::error::is_refusal;
     use std::io::{Error, ErrorKind};
     use std::os::fd::AsRawFd;
 
-    pub fn lock(file: &File, kind: Kind) -> std::io::Result<Lock> {
-        let kind = match kind {
-            Kind::Exclusive => libc::LOCK_EX,
-            Kind::Shared => libc::LOCK_SH,
-        };
+    /// A writer's lock is exclusive. A shared one is a check whether there is a writer.
+    pub fn lock(file: &File, is_exclusive: bool) -> std::io::Result<Lock> {
+        let kind = if is_exclusive { libc::LOCK_EX } else { libc::LOCK_SH };
         loop {
             // SAFETY: a descriptor that is open.
             if unsafe { libc::flock(file.as_raw_fd(), kind | libc::LOCK_NB) } == 0 {
@@ -96,7 +87,7 @@ mod platform {
 
 #[cfg(windows)]
 mod platform {
-    use super::{File, Kind, Lock};
+    use super::{File, Lock};
     use crate::error::is_refusal;
     use std::io::Error;
     use std::os::windows::io::AsRawHandle;
@@ -114,8 +105,8 @@ mod platform {
         place
     }
 
-    pub fn lock(file: &File, kind: Kind) -> std::io::Result<Lock> {
-        let exclusive = if kind == Kind::Exclusive { LOCKFILE_EXCLUSIVE_LOCK } else { 0 };
+    pub fn lock(file: &File, is_exclusive: bool) -> std::io::Result<Lock> {
+        let exclusive = if is_exclusive { LOCKFILE_EXCLUSIVE_LOCK } else { 0 };
         let (mut place, flags) = (place(), exclusive | LOCKFILE_FAIL_IMMEDIATELY);
         // SAFETY: the handle is open, and `place` lives longer than the call, which does not wait.
         if unsafe { LockFileEx(file.as_raw_handle(), flags, 0, 1, 0, &raw mut place) } != 0 {
@@ -139,9 +130,9 @@ mod platform {
 
 #[cfg(not(any(all(unix, not(target_os = "solaris")), windows)))]
 mod platform {
-    use super::{File, Kind, Lock};
+    use super::{File, Lock};
 
-    pub fn lock(_: &File, _: Kind) -> std::io::Result<Lock> {
+    pub fn lock(_: &File, _: bool) -> std::io::Result<Lock> {
         Ok(Lock::Unavailable)
     }
 

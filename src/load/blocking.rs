@@ -32,50 +32,43 @@ pub fn run(
     stats: &mut BatchStats,
 ) -> Result<()> {
     let started = Instant::now();
-    let outcome = run_untimed(requests, options, on_done, progress, stats);
+    let mut read = || {
+        let mut executor = Executor::new(requests, options)?;
+        let mut jobs = Vec::new();
+        jobs.try_reserve(requests.len())?;
+        let mut refused = Delivered::default();
+        for (at, (request, task)) in requests.iter_mut().zip(&executor.tasks).enumerate() {
+            let number = u32::try_from(at).map_err(|_| fail!(Limit, "a batch of more than 2^32 requests"))?;
+            let dst = request.take_destination().map_err(|e| request.component.named(e))?;
+            match executor.add_jobs(&mut jobs, number, request, task, dst) {
+                Err(error) if options.keep_going => {
+                    refused.count_failure(request.wanted.tag, error, on_done);
+                }
+                added => added?,
+            }
+        }
+        // Disks and the kernel's readahead are fastest if the offsets ascend.
+        sort_by_key(&mut jobs, |job| (job.source, job.offset, job.request));
+        let total = jobs.iter().map(Job::bytes).fold(0, u64::saturating_add);
+        executor.decide(&jobs, Job::span)?;
+        let threads = executor.threads(options.threads).min(jobs.len()).max(1);
+        stats.threads = u32::try_from(threads).unwrap_or(u32::MAX);
+        executor.set_jobs(jobs);
+        let delivered = Mutex::new(refused);
+        let batch = Batch { executor: &executor, requests, delivered: &delivered, total, on_done, progress };
+        threads::run(threads, executor.thread_hooks(), &|| batch.work());
+        (stats.direct, stats.reason) = executor.route_taken();
+        stats.stored_bytes = executor.stored_bytes();
+        let delivered = delivered.into_inner();
+        stats.bytes = delivered.bytes;
+        stats.requests = delivered.requests;
+        stats.failed = delivered.failed;
+        stats.digests_verified = delivered.digests;
+        delivered.failure.map_or(Ok(()), Err)
+    };
+    let outcome = read();
     stats.nanoseconds = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     outcome
-}
-
-fn run_untimed(
-    requests: &mut [Request<'_>],
-    options: &BatchOptions,
-    on_done: &OnDone<'_>,
-    progress: &Progress<'_>,
-    stats: &mut BatchStats,
-) -> Result<()> {
-    let mut executor = Executor::new(requests, options)?;
-    let mut jobs = Vec::new();
-    jobs.try_reserve(requests.len())?;
-    let mut refused = Delivered::default();
-    for (at, (request, task)) in requests.iter_mut().zip(&executor.tasks).enumerate() {
-        let number = u32::try_from(at).map_err(|_| fail!(Limit, "a batch of more than 2^32 requests"))?;
-        let dst = request.take_destination().map_err(|e| request.component.named(e))?;
-        match executor.add_jobs(&mut jobs, number, request, task, dst) {
-            Err(error) if options.keep_going => {
-                refused.count_failure(request.wanted.tag, error, on_done);
-            }
-            added => added?,
-        }
-    }
-    // Disks and the kernel's readahead are fastest if the offsets ascend.
-    sort_by_key(&mut jobs, |job| (job.source, job.offset, job.request));
-    let total = jobs.iter().map(Job::bytes).fold(0, u64::saturating_add);
-    executor.decide(&jobs, Job::span)?;
-    let threads = executor.threads(options.threads).min(jobs.len()).max(1);
-    stats.threads = u32::try_from(threads).unwrap_or(u32::MAX);
-    executor.set_jobs(jobs);
-    let delivered = Mutex::new(refused);
-    let batch = Batch { executor: &executor, requests, delivered: &delivered, total, on_done, progress };
-    threads::run(threads, executor.thread_hooks(), &|| batch.work());
-    (stats.direct, stats.reason) = executor.route_taken();
-    stats.stored_bytes = executor.stored_bytes();
-    let delivered = delivered.into_inner();
-    stats.bytes = delivered.bytes;
-    stats.requests = delivered.requests;
-    stats.failed = delivered.failed;
-    stats.digests_verified = delivered.digests;
-    delivered.failure.map_or(Ok(()), Err)
 }
 
 /// What the threads of one batch share.
@@ -198,15 +191,8 @@ impl Listener for Worker<'_, '_, '_> {
 }
 
 /// Options of one request: read through the page cache, in reads as long as possible.
-const ONE_REQUEST: BatchOptions = BatchOptions {
-    threads: 1,
-    direct: Direct::Never,
-    chunk_size: u64::MAX,
-    in_flight: u64::MAX,
-    verify: false,
-    pinned: false,
-    keep_going: false,
-};
+const ONE_REQUEST: BatchOptions =
+    BatchOptions { direct: Direct::Never, chunk_size: u64::MAX, ..BatchOptions::ONE_THREAD };
 
 /// Reads a part of a component into the front of `dst`. If a dtype is given, converts it.
 #[inline]

@@ -4,7 +4,7 @@
 use super::jobs::Job;
 use super::strategy::{Coalescing, ReadStrategy};
 use crate::error::{fail, Result};
-use crate::memory::take_front;
+use crate::memory::{take_front, with_capacity};
 use crate::source::direct::Bounce;
 use crate::source::{ReadMany, ReadRange};
 
@@ -151,8 +151,7 @@ fn scatter<'m>(
     own: usize,
 ) -> Result<Vec<ReadRange<'m>>> {
     let outside = || fail!(Internal, "coalesced reads take more memory than was counted");
-    let mut ranges = Vec::new();
-    ranges.try_reserve_exact(jobs.len().saturating_mul(2))?;
+    let mut ranges = with_capacity(jobs.len().saturating_mul(2))?;
     let (mut own, mut gaps) = memory.split_at_mut_checked(own).ok_or_else(outside)?;
     let mut at = start;
     for job in jobs {

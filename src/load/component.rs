@@ -9,7 +9,7 @@ use crate::convert::swap_in_place;
 use crate::digest::{self, Digest, DigestOf};
 use crate::error::{broken, fail, Cause, Error, Result};
 use crate::lock::Mutex;
-use crate::memory::{in_memory, take_front, whole_units};
+use crate::memory::{in_memory, take_front, whole_units, with_capacity};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, Object};
 use crate::model::structure::check_bools;
@@ -391,22 +391,8 @@ impl StoredComponent<'_> {
         only_checks: bool,
         body: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        let mut floats = IntoBlocks::new(self.entry.element_type()?, to, only_checks)?;
-        let mut out = Vec::new();
-        self.for_each_decoded(&mut |chunk| {
-            out.clear();
-            floats.add(chunk, &mut out)?;
-            if out.is_empty() {
-                return Ok(());
-            }
-            body(&out)
-        })?;
-        out.clear();
-        floats.end(&mut out)?;
-        if out.is_empty() {
-            return Ok(());
-        }
-        body(&out)
+        let blocks = IntoBlocks::new(self.entry.element_type()?, to, only_checks)?;
+        for_each_block(blocks, &|e| e, |floats| self.for_each_decoded(floats), body)
     }
 
     /// Fills `dst` with the elements in `range`, converted to `to`; `dst` has exactly the size for them. If
@@ -422,6 +408,25 @@ impl StoredComponent<'_> {
         })?;
         Ok(lost)
     }
+}
+
+/// Calls `body` with the floats of `each` as blocks. Errors of the blocks go through `wrap`.
+pub(crate) fn for_each_block(
+    mut blocks: IntoBlocks,
+    wrap: &dyn Fn(Error) -> Error,
+    each: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+    body: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut out = Vec::new();
+    let mut give = |out: &[u8]| if out.is_empty() { Ok(()) } else { body(out) };
+    each(&mut |floats| {
+        out.clear();
+        blocks.add(floats, &mut out).map_err(wrap)?;
+        give(&out)
+    })?;
+    out.clear();
+    blocks.end(&mut out).map_err(wrap)?;
+    give(&out)
 }
 
 /// Receives decoded bytes, the same elements converted to another dtype, and how many numbers that loses.
@@ -535,8 +540,7 @@ impl<'s> StoredBytes<'s> {
 
     fn read_in_steps(&self, borrowed: Option<&'s [u8]>, step: usize) -> Result<StoredReader<'s>> {
         let size = in_memory(self.size)?;
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(if borrowed.is_some() { 0 } else { step.min(size) })?;
+        let bytes = with_capacity(if borrowed.is_some() { 0 } else { step.min(size) })?;
         Ok(StoredReader { stored: *self, size, borrowed, bytes, start: UNREAD })
     }
 }

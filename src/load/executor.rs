@@ -9,6 +9,7 @@ use super::request::{BatchOptions, Request};
 use super::strategy::ReadStrategy;
 use crate::error::{fail, Result};
 use crate::lock::Mutex;
+use crate::memory;
 use crate::source::direct::{Bounce, BLOCK, MIN_BOUNCE_SIZE};
 use crate::source::Profile;
 use crate::threads::ThreadHooks;
@@ -146,9 +147,7 @@ impl<'a> Executor<'a> {
         let capacity = self.sources.get(task.source as usize).map_or(0, |source| source.capacity);
         let before = jobs.len();
         let mut push = |offset, dst, work| -> Result<()> {
-            jobs.try_reserve(1)?;
-            jobs.push(Job { source: task.source, request: number, offset, dst, work });
-            Ok(())
+            memory::push(jobs, Job { source: task.source, request: number, offset, dst, work })
         };
         match jobs::split(request, dst, &self.options, capacity, &mut push) {
             Ok(has_digest) => {

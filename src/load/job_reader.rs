@@ -5,7 +5,7 @@ use super::component::StoredComponent;
 use super::destination::RowsMut;
 use super::finish::{declared_digest, decode_part, finish, take_blocks, with_entries, Step};
 use super::jobs::{aligned_chunks, checks_digest, split_packed, Finish, Job, OwnWork, Work, MAX_READ_GAP};
-use super::request::{BatchOptions, Direct, Part, Request};
+use super::request::{BatchOptions, Part, Request};
 use super::slab::{StridedBlocks, Taken};
 use super::strategy::ReadStrategy;
 use crate::codec::{Codec, Decoding, StoredPart};
@@ -28,17 +28,6 @@ const HASH_CHUNK: usize = 256 << 10;
 /// If the gap between two blocks in memory has at least this many bytes, each block is read by a call of its
 /// own. Copying a gap of this size takes as long as a call.
 const MIN_SKIPPED_GAP: u64 = 8 << 10;
-
-/// Options for reads on one thread. The request says whether its digest is checked.
-const ONE_THREAD: BatchOptions = BatchOptions {
-    threads: 1,
-    direct: Direct::Auto,
-    chunk_size: 4 << 20,
-    in_flight: u64::MAX,
-    verify: false,
-    pinned: false,
-    keep_going: false,
-};
 
 /// Reads the bytes of a thread's jobs from one source.
 pub struct JobReader<'p, 's> {
@@ -326,7 +315,7 @@ impl JobReader<'_, '_> {
 
     /// Fills `dst` for a request without rows, on this thread.
     fn read_whole(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
-        let has_digest = checks_digest(request, &ONE_THREAD)?;
+        let has_digest = checks_digest(request, &BatchOptions::ONE_THREAD)?;
         match request.wanted.convert {
             None => {
                 let _reservation = self.shared.budget.reserve(request.whole_memory());
@@ -340,7 +329,7 @@ impl JobReader<'_, '_> {
     fn read_packed(&mut self, request: &Request<'_>, dst: &mut [u8], has_digest: bool) -> Result<()> {
         // The caller has reserved the memory for bytes that were not requested, so nothing needs to wait
         // here.
-        let (shared, capacity) = (Shared::new(ONE_THREAD.in_flight), self.bounce.capacity());
+        let (shared, capacity) = (Shared::new(BatchOptions::ONE_THREAD.in_flight), self.bounce.capacity());
         let (outer, strategy, oversized) = (self.step, self.strategy, self.oversized);
         // Report 0 bytes: none is at its destination before all are decoded.
         let step = |_| outer(0);
@@ -350,7 +339,7 @@ impl JobReader<'_, '_> {
             step(0)?;
             inner.read(&mut Job { source: 0, request: 0, offset, dst, work }, request)
         };
-        split_packed(request, dst, has_digest, &ONE_THREAD, capacity, &mut do_job)
+        split_packed(request, dst, has_digest, &BatchOptions::ONE_THREAD, capacity, &mut do_job)
     }
 }
 

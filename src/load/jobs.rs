@@ -8,7 +8,7 @@ use super::slab::{Slab, StridedBlocks};
 use crate::codec::{Codec, Decoding, EntryRange, FrameRun, KnownSize, Stored};
 use crate::convert::converted_size;
 use crate::error::{fail, Result};
-use crate::memory::{in_memory, take_front};
+use crate::memory::{in_memory, push, take_front};
 use crate::model::dtype::Dtype;
 use crate::source::{ByteSource, Profile};
 use foldhash::fast::SeedableRandomState;
@@ -200,13 +200,10 @@ pub fn sources<'a>(requests: &[Request<'a>]) -> Result<(Vec<Source<'a>>, Vec<Tas
         let bytes = request.component.source;
         let number = numbers.number_of(std::ptr::from_ref(bytes).addr())?;
         if number as usize == sources.len() {
-            sources.try_reserve(1)?;
-            sources.push(Source {
-                bytes,
-                owner: request.component.owner,
-                profile: bytes.profile(),
-                capacity: 0,
-            });
+            push(
+                &mut sources,
+                Source { bytes, owner: request.component.owner, profile: bytes.profile(), capacity: 0 },
+            )?;
         }
         tasks.push(Task::new(number)); // within what was reserved
     }

@@ -38,7 +38,8 @@ mod streaming;
 
 pub(crate) use blocking::{run, run_one};
 pub(crate) use component::{
-    decoded_limit, digest_of, is_of_the_file, FrameIndexCache, Owner, PairBody, StoredBytes, StoredComponent,
+    decoded_limit, digest_of, for_each_block, is_of_the_file, FrameIndexCache, Owner, PairBody, StoredBytes,
+    StoredComponent,
 };
 pub use destination::Destination;
 pub(crate) use destination::{Ring, RowsMut};

@@ -41,17 +41,22 @@ pub struct BatchOptions {
     pub keep_going: bool,
 }
 
+impl BatchOptions {
+    /// Options for reads on one thread. The request says whether its digest is checked.
+    pub(super) const ONE_THREAD: BatchOptions = BatchOptions {
+        threads: 1,
+        direct: Direct::Auto,
+        chunk_size: 4 << 20,
+        in_flight: u64::MAX,
+        verify: false,
+        pinned: false,
+        keep_going: false,
+    };
+}
+
 impl Default for BatchOptions {
     fn default() -> Self {
-        BatchOptions {
-            threads: 0,
-            direct: Direct::Auto,
-            chunk_size: 4 << 20,
-            in_flight: 256 << 20,
-            verify: false,
-            pinned: false,
-            keep_going: false,
-        }
+        BatchOptions { threads: 0, in_flight: 256 << 20, ..BatchOptions::ONE_THREAD }
     }
 }
 

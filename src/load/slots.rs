@@ -8,6 +8,7 @@ use super::request::{BatchOptions, Part, Request};
 use crate::codec::Decoding;
 use crate::convert::converted_size;
 use crate::error::{fail, Error, Result};
+use crate::memory::{collected, push};
 use crate::model::dtype::Dtype;
 use crate::model::sort::sort_by_key;
 use std::cmp::Reverse;
@@ -264,9 +265,8 @@ fn span(request: &Request<'_>, task: &Task) -> StoredSpan {
 
 /// The stored bytes that the requests read, sorted by source and offset.
 pub fn stored_spans(requests: &[Request<'_>], tasks: &[Task]) -> Result<Vec<StoredSpan>> {
-    let mut spans = Vec::new();
-    spans.try_reserve_exact(requests.len())?;
-    spans.extend(requests.iter().zip(tasks).map(|(request, task)| span(request, task)));
+    let mut spans =
+        collected(requests.len(), requests.iter().zip(tasks).map(|(request, task)| span(request, task)))?;
     sort_by_key(&mut spans, |span| (span.source, span.offset));
     Ok(spans)
 }
@@ -279,9 +279,10 @@ pub fn ring_order(
     order: Order,
 ) -> Result<Vec<u32>> {
     let numbered = || (0u32..).zip(requests);
-    let mut sorted = Vec::new();
-    sorted.try_reserve_exact(numbered().filter(|(_, request)| request.in_ring).count())?;
-    sorted.extend(numbered().filter(|(_, request)| request.in_ring).map(|(number, _)| number));
+    let mut sorted = collected(
+        numbered().filter(|(_, request)| request.in_ring).count(),
+        numbered().filter(|(_, request)| request.in_ring).map(|(number, _)| number),
+    )?;
     match order {
         Order::Given => {}
         Order::Position => sort_by_key(&mut sorted, |number| {
@@ -319,8 +320,7 @@ pub fn own_jobs<'a>(
     for (number, (request, task)) in tasks.filter(|(_, (request, _))| !request.in_ring) {
         let dst = request.take_destination().map_err(|e| request.component.named(e))?;
         if let Err(error) = executor.add_jobs(&mut jobs, number, request, task, dst) {
-            refused.try_reserve(1)?;
-            refused.push((number, error));
+            push(&mut refused, (number, error))?;
         }
     }
     let size = |job: &Job<'_>| requests.get(job.request as usize).map_or(0, Request::size);

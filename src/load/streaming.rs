@@ -10,6 +10,7 @@ use super::request::{BatchOptions, BatchStats, Request};
 use super::slots::{self, Order, SplitRequests};
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
+use crate::memory::with_capacity;
 use crate::source::ByteSource;
 use crate::threads::ThreadHooks;
 use std::sync::atomic::Ordering;
@@ -300,8 +301,7 @@ impl<'a> Load<'a> {
 
     /// Makes jobs for the next pieces that fit in the ring; false if none fits.
     fn stage(&self, ring: &Ring<'a>) -> Result<bool> {
-        let mut placed = Vec::new();
-        placed.try_reserve_exact(MAX_STAGED.min(self.requests.len()))?;
+        let mut placed = with_capacity(MAX_STAGED.min(self.requests.len()))?;
         if !self.pending.lock().give_places(ring, &self.requests, &mut placed) {
             return Ok(false);
         }

@@ -95,6 +95,42 @@ pub fn zeroed(size: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// An empty vector with space for `count` items. The allocation may fail without aborting, here and below.
+pub fn with_capacity<T>(count: usize) -> Result<Vec<T>> {
+    let mut items = Vec::new();
+    items.try_reserve_exact(count)?;
+    Ok(items)
+}
+
+/// A vector of these items, but not more than `most`.
+pub fn collected<T>(most: usize, items: impl IntoIterator<Item = T>) -> Result<Vec<T>> {
+    let mut all = with_capacity(most)?;
+    all.extend(items.into_iter().take(most));
+    Ok(all)
+}
+
+/// A copy of a slice.
+pub fn copied<T: Copy>(items: &[T]) -> Result<Vec<T>> {
+    let mut all = with_capacity(items.len())?;
+    all.extend_from_slice(items);
+    Ok(all)
+}
+
+/// `count` copies of an item.
+pub fn filled<T: Clone>(item: T, count: usize) -> Result<Vec<T>> {
+    let mut all = with_capacity(count)?;
+    all.resize(count, item);
+    Ok(all)
+}
+
+/// Adds an item.
+#[inline]
+pub fn push<T>(items: &mut Vec<T>, item: T) -> Result<()> {
+    items.try_reserve(1)?;
+    items.push(item);
+    Ok(())
+}
+
 /// A size as `usize`, or an error if it does not fit.
 pub fn in_memory(size: u64) -> Result<usize> {
     usize::try_from(size)

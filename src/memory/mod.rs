@@ -15,7 +15,9 @@ mod slots;
 
 pub(crate) use budget::bytes_of;
 pub use budget::Budget;
-pub(crate) use buffer::{in_memory, take_front, whole_units, zeroed, DecodedCache};
+pub(crate) use buffer::{
+    collected, copied, filled, in_memory, push, take_front, whole_units, with_capacity, zeroed, DecodedCache,
+};
 pub use buffer::{try_box, try_box_of_zeros, AlignedBuffer};
 pub use host::HostAllocator;
 pub(crate) use huge_pages::HUGE_PAGE;

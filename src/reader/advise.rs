@@ -99,7 +99,7 @@ pub(super) fn advise(
 fn next_part(left: &Mutex<(Range<u64>, Result<()>)>) -> Option<Range<u64>> {
     let mut left = left.lock();
     let start = left.0.start;
-    let end = (start - start % POPULATE_STEP).saturating_add(POPULATE_STEP).min(left.0.end);
+    let end = start.saturating_sub(start % POPULATE_STEP).saturating_add(POPULATE_STEP).min(left.0.end);
     left.0.start = end;
     (start < end).then_some(start..end)
 }

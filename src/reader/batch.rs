@@ -8,7 +8,7 @@ use crate::load::{
     self, BatchOptions, BatchStats, FrameIndexCache, OnDone, Owner, Part, Progress, Request, Slab,
     StoredComponent, Taken, Wanted,
 };
-use crate::memory::{try_box, HUGE_PAGE};
+use crate::memory::{copied, try_box, HUGE_PAGE};
 use crate::model::dtype::{Block, Dtype};
 use crate::model::manifest::Format;
 use crate::source::{is_callback_source, ByteSource, Change};
@@ -339,9 +339,7 @@ fn slab_of_blocks(shape: &[u64], slab: &Hyperslab<'_>, block: Block) -> Result<S
         ));
     }
     let in_blocks = |numbers: &[u64]| -> Result<Vec<u64>> {
-        let mut copy = Vec::new();
-        copy.try_reserve_exact(numbers.len())?;
-        copy.extend_from_slice(numbers);
+        let mut copy = copied(numbers)?;
         if let Some(last) = copy.last_mut() {
             *last = last.checked_div(of).unwrap_or(0);
         }

@@ -9,6 +9,7 @@ use super::recovery::{record_of, Prefix};
 use crate::container;
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::is_of_the_file;
+use crate::memory::collected;
 use crate::model::manifest::Manifest;
 use crate::model::sort::sort;
 use crate::source::{change_since_open, Change};
@@ -137,9 +138,10 @@ impl File {
     fn is_carried_over(&self, part: &FilePart, later: &Manifest) -> Result<bool> {
         let end = part.size();
         let old = self.parts.components_of(part, &self.manifest);
-        let mut known: Vec<(u64, u64, &str)> = Vec::new();
-        known.try_reserve_exact(part.components.len())?;
-        known.extend(old.map(|c| (c.offset, c.stored_size, self.manifest.digest(c).unwrap_or_default())));
+        let mut known: Vec<(u64, u64, &str)> = collected(
+            part.components.len(),
+            old.map(|c| (c.offset, c.stored_size, self.manifest.digest(c).unwrap_or_default())),
+        )?;
         sort(&mut known);
         let is_known = |c: &crate::model::manifest::Component| {
             let place = (c.offset, c.stored_size, later.digest(c).unwrap_or_default());

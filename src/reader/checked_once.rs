@@ -8,7 +8,7 @@ use crate::digest::{Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::decoded_limit;
 use crate::lock::Mutex;
-use crate::memory::try_box;
+use crate::memory::{push, try_box};
 use crate::model::manifest::Encoding;
 use crate::model::sort::sort;
 use std::ops::Range;
@@ -203,8 +203,7 @@ impl Verified {
         }
         let found = largest()?;
         let below = below(&found);
-        facts.largest.try_reserve(1)?;
-        facts.largest.push((format, found));
+        push(&mut facts.largest, (format, found))?;
         Ok(Some(below))
     }
 }
@@ -218,7 +217,7 @@ impl Component<'_> {
 
 impl File {
     fn source_checks(&self) -> Result<&Verified> {
-        let kept = &self.source_checks.0;
+        let kept = &self.source_checks;
         if let Some(known) = kept.get() {
             return Ok(known);
         }

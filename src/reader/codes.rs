@@ -1,16 +1,5 @@
 //! Reads the codes of an object with scales as numbers: all of them, a range, or a hyperslab.
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects
-    )
-)]
-
 use super::entries::WithReader;
 use super::groups::Decoder;
 use super::object::{Component, Object};
@@ -19,7 +8,7 @@ use crate::convert::scaled::{Elements, Made};
 use crate::convert::{convert_floats, copy_converted, settle};
 use crate::error::{fail, Result};
 use crate::load::{Part, StoredComponent, Taken};
-use crate::memory::{in_memory, take_front, zeroed};
+use crate::memory::{in_memory, take_front, with_capacity, zeroed};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::LogicalType;
 use crate::model::structure::Groups;
@@ -111,8 +100,7 @@ pub(super) fn fill(
         }
         Taken::Slab(slab) => {
             let [most, gap] = [DECODED as u64, MAX_DECODED_GAP].map(|n| n.saturating_mul(width));
-            let mut decoded = Vec::new();
-            decoded.try_reserve_exact(DECODED)?;
+            let mut decoded = with_capacity(DECODED)?;
             for piece in slab.windows().flat_map(|window| window.pieces(most, gap)) {
                 let first = in_elements(piece.source_offset);
                 let elements = first..first.saturating_add(in_elements(piece.source_size()));

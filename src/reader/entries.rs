@@ -1,22 +1,12 @@
 //! The entries of a sparse object, converted to another dtype and written to their cells.
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects
-    )
-)]
-
 use super::structure::number;
 use super::view::{CooView, CsrView, ViewPart};
 use crate::convert::scaled::Elements;
 use crate::convert::{as_bytes, convert};
 use crate::error::Result;
 use crate::load::Taken;
+use crate::memory::with_capacity;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::sort::sort;
 use crate::model::structure::each_index;
@@ -120,8 +110,7 @@ impl<'f> Entries<'f> {
         if are_rising {
             return Ok(());
         }
-        let mut all = Vec::new();
-        all.try_reserve_exact(memory(self.nnz)?)?;
+        let mut all = with_capacity(memory(self.nnz)?)?;
         loop {
             match self.next_cells()? {
                 [] => break,

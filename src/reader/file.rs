@@ -7,18 +7,19 @@ use super::lazy_sizes::LazySizes;
 use super::manifest::{self, Identity};
 use super::open_options::Mode;
 use super::parts::{FilePart, Parts};
-use super::shared_bytes::SourceChecks;
+use super::shared_bytes::Verified;
 use crate::container;
 use crate::container::{Capabilities, Validated};
 use crate::digest::{to_text, Algorithm};
 use crate::error::{fail, try_format, Error, Result};
 use crate::load::FrameIndexCache;
-use crate::memory::{Budget, DecodedCache, HostAllocator};
+use crate::memory::{copied, push, with_capacity, Budget, DecodedCache, HostAllocator};
 use crate::model::manifest::{Container, Manifest};
 use crate::model::value::Value;
 use crate::source::{with_range, ByteSource};
 use crate::threads::{self, ThreadHooks};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
 
 /// An open file, or the files of a model opened as one.
 pub struct File {
@@ -45,7 +46,8 @@ pub struct File {
     pub(super) lazy_sizes: Option<LazySizes>,
     pub(super) frame_indexes: FrameIndexCache,
     pub(super) decoded: DecodedCache,
-    pub(super) source_checks: SourceChecks,
+    /// What copies know about its bytes. The first copy creates it.
+    pub(super) source_checks: OnceLock<Box<Verified>>,
 }
 
 /// A number that was not returned before.
@@ -123,8 +125,7 @@ impl File {
     pub fn identity(&self) -> Result<Identity> {
         let mut identity = self.parts.first.identity()?;
         if self.part_count() > 1 {
-            let mut hashes = Vec::new();
-            hashes.try_reserve_exact(self.manifest_count().saturating_mul(8))?;
+            let mut hashes = with_capacity(self.manifest_count().saturating_mul(8))?;
             hashes.extend_from_slice(&identity.manifest_hash.to_be_bytes());
             for part in self.parts().take(self.manifest_count()).skip(1) {
                 let of_part = part.identity()?;
@@ -221,11 +222,7 @@ impl ModelInfo {
         self.unlisted = self.unlisted.saturating_add(1);
         if self.unlisted_names.len() < MAX_UNLISTED_NAMES {
             budget.charge(name.len() as u64, "the names of tensors that the index omits")?;
-            let mut copy = Vec::new();
-            copy.try_reserve_exact(name.len())?;
-            copy.extend_from_slice(name);
-            self.unlisted_names.try_reserve(1)?;
-            self.unlisted_names.push(copy);
+            push(&mut self.unlisted_names, copied(name)?)?;
         }
         Ok(())
     }

@@ -4,17 +4,6 @@
 //! zero is subtracted in f32. In `zt.mx/1`, an element is a small float times a power of two. Scales are
 //! widened exactly, and each product is rounded once.
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects
-    )
-)]
-
 use crate::convert::scaled::Elements;
 use crate::convert::{as_bytes_mut, convert, with_avx2, Loops};
 use crate::error::{fail, Result};
@@ -28,13 +17,18 @@ const CODES: usize = 2048;
 /// How many scales or zeros are widened at a time.
 const WINDOW: usize = 256;
 
-/// Some elements from the number `at` on as f32. Returns how many.
-fn as_floats(elements: Elements<'_>, at: u64, floats: &mut [f32; WINDOW]) -> Result<usize> {
+/// The bytes of some elements from the number `at` on, and how many these are.
+fn bytes_from(elements: Elements<'_>, at: u64) -> (&[u8], usize) {
     let width = elements.from.0.size();
     let start = usize::try_from(at).unwrap_or(usize::MAX).saturating_mul(width);
     let rest = elements.bytes.get(start..).unwrap_or_default();
     let src = rest.get(..rest.len().min(WINDOW.saturating_mul(width))).unwrap_or_default();
-    let count = src.len().checked_div(width).unwrap_or(0);
+    (src, src.len().checked_div(width).unwrap_or(0))
+}
+
+/// Some elements from the number `at` on as f32. Returns how many.
+fn as_floats(elements: Elements<'_>, at: u64, floats: &mut [f32; WINDOW]) -> Result<usize> {
+    let (src, count) = bytes_from(elements, at);
     let floats = as_bytes_mut(floats.get_mut(..count).unwrap_or_default());
     convert(src, elements.from, Dtype::F32, floats, 0)?;
     Ok(count)
@@ -63,11 +57,7 @@ impl<'a> Window<'a> {
     /// The element with number `at`.
     fn get(&mut self, at: u64) -> Result<[u8; 8]> {
         if at.checked_sub(self.start).is_none_or(|offset| offset >= self.count) {
-            let width = self.elements.from.0.size();
-            let start = usize::try_from(at).unwrap_or(usize::MAX).saturating_mul(width);
-            let rest = self.elements.bytes.get(start..).unwrap_or_default();
-            let src = rest.get(..rest.len().min(WINDOW.saturating_mul(width))).unwrap_or_default();
-            let count = src.len().checked_div(width).unwrap_or(0);
+            let (src, count) = bytes_from(self.elements, at);
             let wide = self.wide.get_mut(..count.saturating_mul(8)).unwrap_or_default();
             convert(src, self.elements.from, self.to, wide, 0)?;
             (self.start, self.count) = (at, count as u64);

@@ -3,7 +3,7 @@
 
 use crate::container::{self, Detected, Frame, Input, Limits, OnRange, END_BYTES, HEAD_BYTES};
 use crate::error::{fail, Result};
-use crate::memory::{in_memory, zeroed, AlignedBuffer, Budget};
+use crate::memory::{in_memory, push, with_capacity, zeroed, AlignedBuffer, Budget};
 use crate::source::{is_callback_source, ByteSource, ReadMany, ReadRange};
 use std::ops::Range;
 
@@ -221,13 +221,11 @@ impl<'s> SourceInput<'s> {
             }
             size = size.saturating_add(more);
             rest = rest.get(group.count..).unwrap_or_default();
-            groups.try_reserve(1)?;
-            groups.push(group);
+            push(&mut groups, group)?;
         }
         self.make_space(size)?;
         self.start = u64::MAX; // the buffer has several ranges
-        let mut reads: Vec<ReadRange<'_>> = Vec::new();
-        reads.try_reserve_exact(groups.len())?;
+        let mut reads: Vec<ReadRange<'_>> = with_capacity(groups.len())?;
         let mut free = self.buffer.as_mut_slice();
         for group in &groups {
             let size = in_memory(group.range.end.saturating_sub(group.range.start))?;

@@ -4,6 +4,7 @@
 use super::shared_bytes::Aliases;
 use crate::error::{Cause, Error, Result};
 use crate::lock::Mutex;
+use crate::memory::push;
 use crate::model::manifest::{Component, Manifest};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -90,8 +91,7 @@ impl LazySizes {
     /// Keeps a failure. Returns its position.
     fn keep(&self, error: &Error) -> Result<u64> {
         let mut failures = self.failures.lock();
-        failures.try_reserve(1)?;
-        failures.push(error.again());
+        push(&mut failures, error.again())?;
         Ok(failures.len().saturating_sub(1) as u64)
     }
 }

@@ -5,7 +5,7 @@ use super::input::{ReadEnds, SourceInput};
 use crate::container::{self, AppendRecord, Frame, Input, Limits, Validated, HEADER_SIZE};
 use crate::digest::{compute, Algorithm, Digest};
 use crate::error::{broken, Cause, Error, Result, Rule};
-use crate::memory::Budget;
+use crate::memory::{collected, push, Budget};
 use crate::model::manifest::Component;
 use crate::model::sort::sort;
 use crate::source::{with_range, ByteSource};
@@ -80,9 +80,10 @@ pub(super) fn gaps<'m>(
     hidden: &[Range<u64>],
     frame: &Frame,
 ) -> Result<Vec<Range<u64>>> {
-    let mut taken: Vec<(u64, u64)> = Vec::new();
-    taken.try_reserve_exact(components.clone().count().saturating_add(hidden.len()).saturating_add(2))?;
-    taken.extend(components.filter(|c| c.stored_size > 0).map(|c| (c.offset, c.end())));
+    let mut taken: Vec<(u64, u64)> = collected(
+        components.clone().count().saturating_add(hidden.len()).saturating_add(2),
+        components.filter(|c| c.stored_size > 0).map(|c| (c.offset, c.end())),
+    )?;
     taken.extend(hidden.iter().map(|range| (range.start, range.end)));
     let (manifest, end) = (&frame.manifest, frame.data.end);
     taken.push(if manifest.start < end { (manifest.start, manifest.end) } else { (end, end) });
@@ -92,8 +93,7 @@ pub(super) fn gaps<'m>(
     let mut at = HEADER_SIZE;
     for (start, end) in taken {
         if start > at {
-            gaps.try_reserve(1)?;
-            gaps.push(at..start);
+            push(&mut gaps, at..start)?;
         }
         at = at.max(end);
     }

@@ -3,6 +3,17 @@
 //! An open [`File`] never changes, so any number of threads may use it at once. [`Object`] and [`Component`]
 //! only refer to a position in it and are cheap to copy.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects
+    )
+)]
+
 mod advise;
 mod batch;
 mod borrowed_or_read;
@@ -33,7 +44,9 @@ mod recovery;
 mod shards;
 mod shared_bytes;
 mod store;
+#[allow(clippy::arithmetic_side_effects, reason = "elements have at least one byte")]
 mod structure;
+#[allow(clippy::arithmetic_side_effects, reason = "positions in a table are far below the largest number")]
 mod verify;
 mod view;
 

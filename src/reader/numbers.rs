@@ -1,17 +1,6 @@
 //! Reads the numbers of an object as elements of another dtype, however they are stored: separately, in
 //! blocks, as codes with scales, or only the nonzero ones.
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects
-    )
-)]
-
 use super::batch::{part_of_rows, run_request, Hyperslab, Selection};
 use super::borrowed_or_read::Loaded;
 use super::checkpoint::Plan;
@@ -23,7 +12,7 @@ use crate::convert::into_blocks::IntoBlocks;
 use crate::convert::scaled::Elements;
 use crate::convert::{convert, converted_size, refuse_loss, Conversion};
 use crate::error::{broken, fail, Error, Result, Rule};
-use crate::load::{decoded_limit, Part, Request, Slab, StoredComponent, Taken, Wanted};
+use crate::load::{decoded_limit, for_each_block, Part, Request, Slab, StoredComponent, Taken, Wanted};
 use crate::memory::{in_memory, take_front, try_box, whole_units, zeroed};
 use crate::model::dtype::{Block, Class, Dtype, Logical, Numbers};
 use crate::model::manifest::Format;
@@ -191,22 +180,9 @@ impl<'f> Object<'f> {
         only_checks: bool,
         body: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        let mut blocks = IntoBlocks::new((Dtype::F32, None), to, only_checks).map_err(|e| self.wrap(e))?;
-        let mut out = Vec::new();
-        self.for_each_number(Dtype::F32, true, &mut |numbers| {
-            out.clear();
-            blocks.add(numbers, &mut out).map_err(|e| self.wrap(e))?;
-            if out.is_empty() {
-                return Ok(());
-            }
-            body(&out)
-        })?;
-        out.clear();
-        blocks.end(&mut out).map_err(|e| self.wrap(e))?;
-        if out.is_empty() {
-            return Ok(());
-        }
-        body(&out)
+        let wrap = |e| self.wrap(e);
+        let blocks = IntoBlocks::new((Dtype::F32, None), to, only_checks).map_err(wrap)?;
+        for_each_block(blocks, &wrap, |floats| self.for_each_number(Dtype::F32, true, floats), body)
     }
 
     /// What a conversion of its numbers to `to` does to them. Reads all of it. The errors are 0 for a sparse

@@ -120,7 +120,8 @@ impl<'f> Object<'f> {
         }
         // The number of the object follows from its address in the table.
         let first = self.file.manifest.objects.as_ptr().addr();
-        let index = std::ptr::from_ref(self.entry).addr().wrapping_sub(first) / size_of::<manifest::Object>();
+        let offset = std::ptr::from_ref(self.entry).addr().wrapping_sub(first);
+        let index = offset.checked_div(size_of::<manifest::Object>()).unwrap_or(0);
         self.file
             .parts
             .of_object(index)

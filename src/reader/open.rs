@@ -9,7 +9,6 @@ use super::manifest::read_after_ends;
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
-use super::shared_bytes::SourceChecks;
 use super::store::{unfinished_download, with_mode, FileSystem, Store};
 use super::{file, recovery, structure};
 use crate::container::{Frame, Limits, Validated};
@@ -22,6 +21,7 @@ use crate::source::file::FileSource;
 use crate::source::{ByteSource, MemorySource};
 use std::cell::Cell;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 impl File {
@@ -45,9 +45,7 @@ impl File {
             Shards::OfModels | Shards::Never => None,
             Shards::OnUse | Shards::AtOpen => Some(ShardStore::Kept(try_box(FileSystem(options.mode))?)),
         };
-        let mut file = File::of_one(part, manifest, Some(path), shards, budget, options)?;
-        file.combine(options, Some((&FileSystem(options.mode), path)))?;
-        Ok(file)
+        File::of_one(part, manifest, Some(path), shards, budget, options)
     }
 
     /// Opens `length` bytes of an open file, from `offset` on. If `length` is `u64::MAX`, up to its end.
@@ -66,9 +64,7 @@ impl File {
             if let Some(found) = looks.look(source.as_ref()) {
                 let (mut part, manifest) = part_of(source, found, label)?;
                 part.file.modified = modified;
-                let mut file = File::of_one(part, manifest, None, None, budget, options)?;
-                file.combine(options, None)?;
-                return Ok(file);
+                return File::of_one(part, manifest, None, None, budget, options);
             }
         }
     }
@@ -87,9 +83,7 @@ impl File {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
         let (part, manifest) = read_part(source, label, &limits, &budget, true)?;
-        let mut file = File::of_one(part, manifest, None, None, budget, options)?;
-        file.combine(options, None)?;
-        Ok(file)
+        File::of_one(part, manifest, None, None, budget, options)
     }
 
     /// Opens a source without a name. Errors do not explain how an incomplete file ends.
@@ -111,12 +105,15 @@ impl File {
         part.mark_page_exclusive(manifest.components_mut())?;
         (part.objects, part.components) = (0..manifest.objects.len(), 0..manifest.components.len());
         part.shards = 0..manifest.shards.len();
-        let mut parts = Parts::one(part);
+        let (mut parts, system) = (Parts::one(part), FileSystem(options.mode));
         if !manifest.shards.is_empty() {
-            add_shards(&FileSystem(options.mode), &mut parts, &manifest, &|_| path, options, &budget)
+            add_shards(&system, &mut parts, &manifest, &|_| path, options, &budget)
                 .map_err(|e| parts.first.named(e))?;
         }
-        File::of_parts(parts, None, manifest, ModelInfo::default(), shards, budget, options)
+        let info = ModelInfo::default();
+        let mut file = File::of_parts(parts, None, manifest, info, shards, budget, options)?;
+        file.combine(options, path.map(|path| (&system as &dyn Store, path)))?;
+        Ok(file)
     }
 
     /// Makes a file of these parts. The manifest covers all of them.
@@ -157,7 +154,7 @@ impl File {
             lazy_sizes,
             frame_indexes: FrameIndexCache::default(),
             decoded: DecodedCache::default(),
-            source_checks: SourceChecks::default(),
+            source_checks: OnceLock::new(),
         };
         if let Some(store) = shards {
             file.open_shards(store, options)?;

@@ -3,7 +3,7 @@
 
 use super::parts::FilePart;
 use crate::error::Result;
-use crate::memory::{bytes_of, PageMap};
+use crate::memory::{bytes_of, collected, PageMap};
 use crate::model::manifest::Component;
 use crate::model::sort::sort;
 use crate::source::pages::Pages;
@@ -31,9 +31,8 @@ fn mark(components: &mut [Component], pages: &Pages) -> Result<()> {
         }
         return Ok(());
     }
-    let mut starts: Vec<u64> = Vec::new();
-    starts.try_reserve_exact(components.len())?;
-    starts.extend(components.iter().filter(|c| has_bytes(c)).map(|c| c.offset));
+    let mut starts: Vec<u64> =
+        collected(components.len(), components.iter().filter(|c| has_bytes(c)).map(|c| c.offset))?;
     sort(&mut starts);
     for component in components.iter_mut().filter(|c| candidate(c)) {
         let here = starts.partition_point(|s| *s < component.offset);

@@ -8,6 +8,7 @@ use super::recovery::{record_of, Prefix};
 use crate::container::{self, AppendRecord, Capabilities, Frame, Limits};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::lock::Mutex;
+use crate::memory::collected;
 use crate::model::manifest::{Component, Container, Manifest, Position, TextId};
 use crate::source::{ByteSource, Change};
 use std::ops::Range;
@@ -211,9 +212,7 @@ impl Parts {
     pub fn all(parts: impl ExactSizeIterator<Item = FilePart>) -> Result<Parts> {
         let mut parts = parts;
         let first = parts.next().ok_or_else(|| fail!(Internal, "a model of no parts"))?;
-        let mut others = Vec::new();
-        others.try_reserve_exact(parts.len())?;
-        others.extend(parts);
+        let others = collected(parts.len(), parts)?;
         Ok(Parts { first, others, shard_count: 0, positions: None })
     }
 
@@ -288,10 +287,6 @@ impl Parts {
         }
     }
 
-    fn number_of_manifest(&self, index: usize) -> usize {
-        self.number_in_order(self.former_component(index))
-    }
-
     /// The number of the one that has a component by its former position.
     fn number_in_order(&self, index: usize) -> usize {
         match index < self.first.components.end {
@@ -305,7 +300,7 @@ impl Parts {
         let entry = manifest.components.get(index).filter(|entry| entry.is_in_shard());
         match entry.and_then(|entry| manifest.rare(entry).shard) {
             Some(at) => self.number_of_shard(at),
-            None => self.number_of_manifest(index),
+            None => self.number_in_order(self.former_component(index)),
         }
     }
 

@@ -17,7 +17,7 @@ use super::manifest;
 use super::manifest::{read_manifest, unfinished};
 use crate::container::{self, AppendRecord, EndSearch, Limits, PossibleEnd, HEADER_SIZE, HEAD_BYTES};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
-use crate::memory::zeroed;
+use crate::memory::{push, with_capacity, zeroed};
 use crate::source::{for_each_chunk, ByteSource, READ_CHUNK};
 use std::fmt;
 use std::ops::Range;
@@ -171,8 +171,7 @@ impl Search {
         self.count = self.count.saturating_add(1);
         self.last = Some(location);
         if self.first.len() < Self::MAX_LISTED {
-            self.first.try_reserve(1)?;
-            self.first.push(location);
+            push(&mut self.first, location)?;
         }
         Ok(())
     }
@@ -370,8 +369,7 @@ pub(super) fn is_one_map(
     let mut heads =
         Heads { source, position: range.start, end: range.end, window: Vec::new(), window_start: 0, budget };
     // For each open array or map, the number of items left; `None` for indefinite length.
-    let mut open: Vec<Option<u64>> = Vec::new();
-    open.try_reserve_exact(MAX_DEPTH)?;
+    let mut open: Vec<Option<u64>> = with_capacity(MAX_DEPTH)?;
     loop {
         let head = match heads.next()? {
             Next::Head(head) => head,

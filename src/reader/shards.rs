@@ -9,7 +9,7 @@ use crate::container::{Frame, MAX_SHARDS};
 use crate::digest::{parse_of, DigestOf};
 use crate::error::{broken, fail, try_format, Cause, Error, Quoted, Result, Rule};
 use crate::io::path;
-use crate::memory::{try_box, Budget};
+use crate::memory::{push, try_box, Budget};
 use crate::model::manifest::{self, Component, Manifest, Position, Shard};
 use crate::source::{for_each_chunk, ByteSource, Elsewhere};
 use crate::threads;
@@ -79,8 +79,7 @@ fn places(store: &dyn Store, root: &Path, follows_links: bool) -> Result<Vec<Pat
         if follows_links && places.len() < MAX_LINKS {
             next = follow(store, &place)?;
         }
-        places.try_reserve(1)?;
-        places.push(place);
+        push(&mut places, place)?;
     }
     Ok(places)
 }
@@ -118,19 +117,12 @@ fn shard_path(root: &Path, name: &str, folder: Option<&Path>) -> Result<PathBuf>
     path::join(folder.or_else(|| root.parent()).unwrap_or(Path::new("")), &file)
 }
 
-impl Parts {
-    /// The part that is this shard.
-    fn shard_at(&self, at: Position) -> Option<&FilePart> {
-        self.get(self.number_of_shard(at))
-    }
-}
-
 impl File {
     /// The file with the bytes of a component that is in a shard. Opens the shard if it is not open.
     #[inline(never)] // only a read that opens a shard pays for that stack frame
     pub(super) fn shard_source(&self, component: &Component) -> Result<&dyn ByteSource> {
         let at = self.manifest.rare(component).shard;
-        let part = at.and_then(|at| self.parts.shard_at(at));
+        let part = at.and_then(|at| self.parts.get(self.parts.number_of_shard(at)));
         let part = part.ok_or_else(|| fail!(Internal, "a component in a shard that is not in the table"))?;
         self.open_shard(part)?;
         Ok(part.source())

@@ -4,13 +4,13 @@
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
+use crate::memory::with_capacity;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding};
 use crate::model::sort::sort;
 use foldhash::fast::SeedableRandomState;
 use hashbrown::HashMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::OnceLock;
 
 /// Which components share their bytes.
 #[derive(Default)]
@@ -36,8 +36,7 @@ impl Aliases {
         if apart {
             return Ok(Aliases::default());
         }
-        let mut order: Vec<(u32, u64, u64, u32)> = Vec::new();
-        order.try_reserve_exact(components.len())?;
+        let mut order: Vec<(u32, u64, u64, u32)> = with_capacity(components.len())?;
         // A part has at least one component, and the number of components fits in 32 bits.
         let part = |at: u32| u32::try_from(part_of(at as usize)).unwrap_or(u32::MAX);
         order.extend(stored().map(|(at, c)| (part(at), c.offset, c.stored_size, at)));
@@ -132,10 +131,6 @@ pub(super) type PartAndStart = (usize, u64);
 
 /// Whether a checksum agrees; `None` if it was not checked yet.
 pub(super) type Outcome = Mutex<Option<Result<()>>>;
-
-/// What copies of an open file know about its bytes. The first copy creates it.
-#[derive(Default)]
-pub(super) struct SourceChecks(pub(super) OnceLock<Box<Verified>>);
 
 #[cfg(test)]
 mod tests {

@@ -10,6 +10,7 @@
 
 use super::write_all::{write_all, WithoutFileSizeSignal};
 use crate::error::Result;
+use crate::memory::with_capacity;
 use std::fs::File;
 
 /// No call crosses a multiple of this in the file.
@@ -36,8 +37,7 @@ pub struct BufferedFile {
 impl BufferedFile {
     /// Writes to `file` from its current position on, which is `position`.
     pub fn new(file: File, position: u64) -> Result<BufferedFile> {
-        let mut memory: Vec<u8> = Vec::new();
-        memory.try_reserve_exact(BUFFER_SIZE.saturating_add(LINE))?;
+        let mut memory: Vec<u8> = with_capacity(BUFFER_SIZE.saturating_add(LINE))?;
         let padding = memory.as_ptr().align_offset(LINE).min(LINE);
         memory.resize(padding, 0);
         Ok(BufferedFile { file, position, memory, padding })

@@ -98,7 +98,7 @@ impl FileSink {
     /// Called after all bytes were written. Ensures that they are in the file, and on the disk if it is to be
     /// durable, and closes it. Only the rename is left, so publishing cannot fail because the disk is full.
     pub fn complete(&mut self) -> Result<()> {
-        let mut writer = self.writer.take().ok_or_else(closed)?;
+        let mut writer = self.writer.take().ok_or_else(|| fail!(State, "the file is closed"))?;
         match self.direct.take() {
             Some(mut direct) => direct.finish()?,
             None => writer.flush()?,
@@ -218,12 +218,7 @@ fn hidden(folder: &Path, name: &OsStr, number: u64) -> Result<PathBuf> {
 
 impl ByteSink for FileSink {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.decide(bytes.len())?;
-        match (self.direct.as_mut(), self.writer.as_mut()) {
-            (Some(direct), _) => direct.write(bytes, &WriteThreads::alone()),
-            (None, Some(writer)) => writer.write(bytes),
-            (None, None) => Err(closed()),
-        }
+        self.write_with_threads(bytes, &WriteThreads::alone())
     }
 
     fn write_with_threads(&mut self, bytes: &[u8], threads: &WriteThreads<'_>) -> Result<()> {
@@ -231,7 +226,7 @@ impl ByteSink for FileSink {
         if let Some(direct) = self.direct.as_mut() {
             return direct.write(bytes, threads);
         }
-        let writer = self.writer.as_mut().ok_or_else(closed)?;
+        let writer = self.writer.as_mut().ok_or_else(|| fail!(State, "the file is closed"))?;
         threads.write_and_work(|| writer.write(bytes))
     }
 
@@ -250,11 +245,6 @@ impl ByteSink for FileSink {
 #[cold]
 fn taken() -> Error {
     fail!(Io, "another program has created a file with this name meanwhile")
-}
-
-#[cold]
-fn closed() -> Error {
-    fail!(State, "the file is closed")
 }
 
 #[cfg(unix)]

@@ -125,7 +125,7 @@ impl DirectFile {
 
     /// Why reads go through the page cache after a direct read failed.
     pub fn refusal(&self) -> &'static CStr {
-        platform::reason(self.refusal.load(Ordering::Relaxed))
+        reason(self.refusal.load(Ordering::Relaxed))
     }
 
     /// Fills `dst` with the bytes from `offset` on. Reads directly into `dst` if it is `pinned` and aligned,
@@ -222,27 +222,18 @@ impl DirectFile {
     }
 }
 
-#[cfg(unix)]
-mod platform {
-    use super::CStr;
-
-    pub fn reason(error: i32) -> &'static CStr {
-        match error {
-            libc::EINVAL => c"page cache: the file system rejected a direct read (EINVAL)",
-            libc::EFAULT => c"page cache: a direct read rejected the memory (EFAULT)",
-            libc::EOPNOTSUPP => c"page cache: the file system rejected a direct read (EOPNOTSUPP)",
-            libc::EIO => c"page cache: a direct read failed (EIO)",
-            _ => c"page cache: the file system rejected a direct read",
-        }
-    }
-}
-
-#[cfg(not(unix))]
-mod platform {
-    use super::CStr;
-
-    pub fn reason(_error: i32) -> &'static CStr {
-        c"page cache: the file system rejected a direct read"
+/// Why a direct read failed, from the system's error number.
+fn reason(error: i32) -> &'static CStr {
+    match error {
+        #[cfg(unix)]
+        libc::EINVAL => c"page cache: the file system rejected a direct read (EINVAL)",
+        #[cfg(unix)]
+        libc::EFAULT => c"page cache: a direct read rejected the memory (EFAULT)",
+        #[cfg(unix)]
+        libc::EOPNOTSUPP => c"page cache: the file system rejected a direct read (EOPNOTSUPP)",
+        #[cfg(unix)]
+        libc::EIO => c"page cache: a direct read failed (EIO)",
+        _ => c"page cache: the file system rejected a direct read",
     }
 }
 

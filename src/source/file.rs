@@ -12,6 +12,7 @@ use crate::io::path::{Access, SystemPath};
 use crate::io::read_at::{read_exact_at, read_exact_scattered, size_and_time};
 use crate::io::{file_lock, stat};
 use crate::lock::Mutex;
+use crate::memory::collected;
 use std::fs::File;
 use std::io::IoSliceMut;
 use std::ops::Range;
@@ -41,11 +42,6 @@ pub struct FileSource {
     scatters: AtomicBool,
 }
 
-/// Opens a regular file or a block device for reading. Never waits for the writer of a FIFO.
-pub fn open_for_reading(path: &Path) -> Result<File> {
-    SystemPath::new(path)?.open(Access::Read).map_err(|e| Error::io("could not open it", &e))
-}
-
 /// A writer ends an append or rolls it back within this time, in nanoseconds.
 const RECENT: i64 = 10_000_000_000;
 
@@ -65,9 +61,10 @@ impl FileSource {
         FileSource { file, base, size, to_end, is_own, accepted, end, modified, had_writer, scatters }
     }
 
-    /// The whole file at `path`.
+    /// The whole file or block device at `path`. Never waits for the writer of a FIFO.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = open_for_reading(path)?;
+        let opened = SystemPath::new(path)?.open(Access::Read);
+        let file = opened.map_err(|e| Error::io("could not open it", &e))?;
         let (size, modified) = size_and_time(&file)?;
         Ok(FileSource::new(file, 0, size, (size, modified), true))
     }
@@ -99,9 +96,7 @@ impl FileSource {
     fn read_run(&self, run: &mut [ReadRange<'_>]) -> Result<()> {
         if run.len() > 1 && self.scatters.load(Ordering::Relaxed) {
             let start = run.first().map_or(0, |first| first.offset);
-            let mut pieces = Vec::new();
-            pieces.try_reserve_exact(run.len())?;
-            pieces.extend(run.iter_mut().map(|range| IoSliceMut::new(range.dst)));
+            let mut pieces = collected(run.len(), run.iter_mut().map(|range| IoSliceMut::new(range.dst)))?;
             if read_exact_scattered(&self.file, self.base.saturating_add(start), &mut pieces)? {
                 return Ok(());
             }

@@ -56,24 +56,13 @@ impl Profile {
 
     /// The profile of a local file, where a read is a system call.
     pub const fn file() -> Profile {
-        Profile {
-            gap: 16 << 10,
-            largest_request: BOUNCE_SIZE as u64,
-            concurrency: usize::MAX,
-            callers_thread: false,
-            read_many: ReadMany::Adjacent,
-        }
+        let (gap, largest_request, read_many) = (16 << 10, BOUNCE_SIZE as u64, ReadMany::Adjacent);
+        Profile { gap, largest_request, read_many, ..Profile::memory() }
     }
 
     /// The profile of an unknown source, where a read may use a network.
     pub const fn calls() -> Profile {
-        Profile {
-            gap: 64 << 10,
-            largest_request: 8 << 20,
-            concurrency: 1,
-            callers_thread: false,
-            read_many: ReadMany::OneByOne,
-        }
+        Profile { gap: 64 << 10, largest_request: 8 << 20, concurrency: 1, ..Profile::memory() }
     }
 
     /// The number of reading threads if a caller asks for `wanted`. If that is 0, the useful number of

@@ -6,6 +6,7 @@ use super::description::check_object_name;
 use super::state::{name_exists, Phase, Writer};
 use crate::container::AttributeEdits;
 use crate::error::{fail, Error, Result};
+use crate::memory::push;
 use crate::model::value::{self, Attributes, Value};
 use crate::reader::File;
 
@@ -50,22 +51,21 @@ impl Writer {
 
     /// Removes an attribute of the open object.
     pub fn remove_object_attribute(&mut self, key: &str) -> Result<()> {
-        match &mut self.state {
-            Phase::Object { attributes, .. } => remove_pair(attributes, key),
-            Phase::Idle => Err(fail!(State, "no object is open")),
-            Phase::Closed(why) => Err(fail!(State, "{why}")),
-        }
+        remove_pair(self.open_attributes()?, key)
     }
 
     /// Sets an attribute of the open object.
     pub fn set_object_attribute(&mut self, key: &str, value: Value<'_>) -> Result<()> {
         let to = self.capabilities();
         self.canonical.check_attribute_key(key)?;
+        let attributes = self.open_attributes()?;
+        to.check_attribute(Some(key), value)?;
+        set_pair(attributes, key, value)
+    }
+
+    fn open_attributes(&mut self) -> Result<&mut Attributes> {
         match &mut self.state {
-            Phase::Object { attributes, .. } => {
-                to.check_attribute(Some(key), value)?;
-                set_pair(attributes, key, value)
-            }
+            Phase::Object { attributes, .. } => Ok(attributes),
             Phase::Idle => Err(fail!(State, "no object is open")),
             Phase::Closed(why) => Err(fail!(State, "{why}")),
         }
@@ -146,8 +146,7 @@ fn remove_key(edits: &mut AttributeEdits, old: Option<Value<'_>>, key: &str) -> 
     let is_there = !is_removed && old.is_some_and(|map| map.get(key).is_some());
     if is_there {
         let key = owned_text(key)?;
-        edits.removed.try_reserve(1)?;
-        edits.removed.push(key);
+        push(&mut edits.removed, key)?;
     }
     match remove_pair(&mut edits.set, key) {
         Err(_) if is_there => Ok(()),

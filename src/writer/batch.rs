@@ -19,6 +19,7 @@ use crate::codec::Codec;
 use crate::digest::{self, Algorithm, Digest};
 use crate::error::{fail, Result};
 use crate::lock::Mutex;
+use crate::memory::filled;
 use crate::model::manifest::{Object, RareNames};
 use crate::sink::direct_sink::WRITE_BUFFERS;
 use crate::threads;
@@ -47,9 +48,7 @@ pub fn write_with_offloaded_hashes<D: Describe>(
     helpers: usize,
 ) -> Result<()> {
     let (first, default) = (writer.manifest.components.len(), writer.options.digest);
-    let mut digests = Vec::new();
-    digests.try_reserve_exact(run.len())?;
-    digests.resize(run.len(), None);
+    let mut digests = filled(None, run.len())?;
     let queue = HashQueue { rest: Mutex::new((run, &mut digests)), default };
     writer.busy_threads = helpers;
     let written = threads::with_workers(helpers, writer.options.thread_hooks, &|| queue.run(), || {

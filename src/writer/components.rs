@@ -11,6 +11,7 @@ use crate::codec::{encode_seek_table, Codec, Coding};
 use crate::convert::swap_whole;
 use crate::digest::{self, Algorithm, Digest, DigestOf, Hasher};
 use crate::error::{fail, Error, Result};
+use crate::memory::push;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, LogicalType, RareNames, TextId};
 use crate::threads;
@@ -397,8 +398,7 @@ impl Writer {
     pub(super) fn store_frame(&mut self, codec: Codec, frame: &[u8]) -> Result<()> {
         if let Some(open) = self.component.as_mut().filter(|_| codec.has_table()) {
             let size = u32::try_from(frame.len());
-            open.frame_sizes.try_reserve(1)?;
-            open.frame_sizes.push(size.map_err(|_| fail!(Limit, "a frame passes 2^32 bytes"))?);
+            push(&mut open.frame_sizes, size.map_err(|_| fail!(Limit, "a frame passes 2^32 bytes"))?)?;
         }
         self.store(frame)
     }

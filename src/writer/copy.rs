@@ -13,6 +13,7 @@ use crate::container::{Quantized, QuantizedForm, MAX_SHARDS};
 use crate::convert::into_blocks::check_quantizes_to;
 use crate::digest::{to_text, Algorithm, Hasher};
 use crate::error::{fail, Cause, Error, Quoted, Result};
+use crate::memory::with_capacity;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
     table_position, Component as Entry, Encoding, Format, LogicalType, Manifest, Position, RareNames, Shard,
@@ -316,21 +317,12 @@ impl Writer {
         let hash_of = |at: &u32| hasher.hash_one(name_of(manifest, *at));
         let reserved = self.shard_names.try_reserve(1, hash_of);
         reserved.map_err(|_| fail!(OutOfMemory, "could not allocate the index of shards"))?;
-        let file_hash = |(file, _): &(u64, Position)| hasher.hash_one(file);
-        let reserved = self.shard_files.try_reserve(1, file_hash);
+        let reserved = self.shard_files.try_reserve(1);
         reserved.map_err(|_| fail!(OutOfMemory, "could not allocate the index of shards"))?;
         self.shard_names.insert_unique(hash, number, hash_of);
-        if self.shard_of(file.number()).is_none() {
-            self.shard_files.insert_unique(hasher.hash_one(file.number()), (file.number(), at), file_hash);
-        }
+        self.shard_files.entry(file.number()).or_insert(at);
         self.manifest.shards.push(Shard { name, size, digest });
         Ok(())
-    }
-
-    /// The first shard that was made from this open file.
-    fn shard_of(&self, file: u64) -> Option<Position> {
-        let found = self.shard_files.find(self.hasher.hash_one(file), |(other, _)| *other == file);
-        found.map(|(_, at)| *at)
     }
 
     fn check_shard(&self, name: &str, file: &File) -> Result<()> {
@@ -368,7 +360,7 @@ impl Writer {
     /// Adds an object of a file that was made a shard, under `name`. The object's bytes stay in the shard.
     pub fn link(&mut self, object: &Object<'_>, name: &str) -> Result<()> {
         self.check_idle()?;
-        let shard = self.shard_of(object.file_number()).ok_or_else(|| {
+        let shard = *self.shard_files.get(&object.file_number()).ok_or_else(|| {
             let what = fail!(InvalidArgument, "its file was not made a shard");
             what.within(format_args!("object {}", Quoted(object.name_bytes())))
         })?;
@@ -380,8 +372,7 @@ impl Writer {
 
     /// Adds the entries of all components. Their content is checked like in a copy.
     fn link_components(&mut self, shard: Position, object: &Object<'_>) -> Result<()> {
-        let mut plans = Vec::new();
-        plans.try_reserve_exact(object.components().len())?;
+        let mut plans = with_capacity(object.components().len())?;
         for component in object.components() {
             plans.push(self.plan_link(component)?);
         }

@@ -4,6 +4,7 @@
 use crate::container::{Capabilities, Quantized, QuantizedForm};
 use crate::digest::Algorithm;
 use crate::error::{fail, Result};
+use crate::memory::collected;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Encoding, Format};
 use crate::model::sort::sort_by;
@@ -341,9 +342,7 @@ fn known_of(logical: &LogicalSpec<'_>) -> Option<Logical> {
 
 /// The components, sorted by the bytes of their roles.
 pub(super) fn by_role<'p, 'a>(parts: &'p [Part<'a>]) -> Result<Vec<&'p Part<'a>>> {
-    let mut sorted = Vec::new();
-    sorted.try_reserve_exact(parts.len())?;
-    sorted.extend(parts);
+    let mut sorted = collected(parts.len(), parts)?;
     sort_by(&mut sorted, |(a, _): &&Part<'_>, (b, _): &&Part<'_>| a.role.as_bytes().cmp(b.role.as_bytes()));
     Ok(sorted)
 }

@@ -3,6 +3,7 @@
 use crate::codec::{Codec, Encoder};
 use crate::error::{fail, Error, Result};
 use crate::lock::{Mutex, MutexGuard};
+use crate::memory::push;
 use crate::threads::{self, ThreadHooks};
 use std::sync::Condvar;
 
@@ -47,8 +48,7 @@ impl Encoders {
     pub(super) fn ensure_count(&mut self, count: usize, codec: Codec, level: i32) -> Result<&mut Self> {
         self.encoders.retain(|encoder| encoder.codec() == codec);
         while self.encoders.len() < count {
-            self.encoders.try_reserve(1)?;
-            self.encoders.push(codec.encoder(level)?);
+            push(&mut self.encoders, codec.encoder(level)?)?;
         }
         Ok(self)
     }

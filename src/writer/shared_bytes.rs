@@ -13,8 +13,8 @@ use crate::model::unicode::is_surely_composed;
 use crate::model::value::{Attributes, Value};
 use crate::reader::StoredPlace;
 use foldhash::fast::SeedableRandomState;
-use hashbrown::HashTable;
-use std::hash::BuildHasher;
+use hashbrown::HashMap;
+use std::hash::Hash;
 
 /// How many bytes are swapped at a time.
 const HASH_PIECE: usize = 1 << 20;
@@ -33,19 +33,13 @@ pub enum Content {
     Hashing(Hasher),
 }
 
-/// Bytes that were written, and their offset.
-struct StoredContent {
-    content: ContentHash,
-    size: u64,
-    offset: u64,
-}
-
-/// The rules of the canonical form, and the components that were written. `None` for other files.
-pub struct Canonical(Option<ContentIndex>);
+/// The rules of the canonical form, and the offsets of the bytes that were written, by their hash and size.
+/// `None` for other files.
+pub struct Canonical(Option<HashMap<(ContentHash, u64), u64, SeedableRandomState>>);
 
 impl Canonical {
     pub fn new(is_asked: bool) -> Canonical {
-        Canonical(is_asked.then(ContentIndex::new))
+        Canonical(is_asked.then(|| HashMap::with_hasher(crate::hash::state())))
     }
 
     /// Whether the file is in canonical form.
@@ -137,8 +131,8 @@ impl Canonical {
     /// The offset of equal bytes that were written, if there are any.
     pub fn find_equal(&self, content: &Content, size: Option<u64>) -> Option<u64> {
         match (&self.0, content, size) {
-            (Some(canonical), Content::Hashed(content), Some(size)) if size > 0 => {
-                canonical.find(content, size)
+            (Some(written), Content::Hashed(content), Some(size)) if size > 0 => {
+                written.get(&(*content, size)).copied()
             }
             _ => None,
         }
@@ -152,37 +146,14 @@ impl Canonical {
             Content::Hashed(content) => (content, false),
             Content::Hashing(hasher) => (finish(hasher), true),
         };
-        let Some(canonical) = self.0.as_mut() else { return Ok(offset) };
-        match canonical.find(&content, size) {
-            Some(at) if is_late && size > 0 => Err(duplicate(at)),
-            Some(at) => Ok(at),
-            None => canonical.insert(StoredContent { content, size, offset }).map(|()| offset),
+        let Some(written) = self.0.as_mut() else { return Ok(offset) };
+        written
+            .try_reserve(1)
+            .map_err(|_| fail!(OutOfMemory, "could not allocate the index of components"))?;
+        match *written.entry((content, size)).or_insert(offset) {
+            at if at != offset && is_late && size > 0 => Err(duplicate(at)),
+            at => Ok(at),
         }
-    }
-}
-
-/// Written bytes, by their hash.
-struct ContentIndex {
-    entries: HashTable<StoredContent>,
-    hasher: SeedableRandomState,
-}
-
-impl ContentIndex {
-    fn new() -> ContentIndex {
-        ContentIndex { entries: HashTable::new(), hasher: crate::hash::state() }
-    }
-
-    fn find(&self, content: &ContentHash, size: u64) -> Option<u64> {
-        let is_it = |place: &StoredContent| place.content == *content && place.size == size;
-        self.entries.find(self.hasher.hash_one(content), is_it).map(|place| place.offset)
-    }
-
-    fn insert(&mut self, place: StoredContent) -> Result<()> {
-        let hash = |place: &StoredContent| self.hasher.hash_one(place.content);
-        let reserved = self.entries.try_reserve(1, hash);
-        reserved.map_err(|_| fail!(OutOfMemory, "could not allocate the index of components"))?;
-        self.entries.insert_unique(self.hasher.hash_one(place.content), place, hash);
-        Ok(())
     }
 }
 
@@ -221,9 +192,13 @@ pub struct Copied {
 }
 
 /// All copies so far.
-pub struct CopyIndex {
-    entries: HashTable<(CopyKey, Copied)>,
-    hasher: SeedableRandomState,
+pub struct CopyIndex(HashMap<CopyKey, Copied, SeedableRandomState>);
+
+/// Few copies have the same bytes and are written in different ways.
+impl Hash for CopyKey {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.from.bytes().hash(state);
+    }
 }
 
 impl CopyKey {
@@ -248,30 +223,23 @@ impl CopyKey {
 
 impl CopyIndex {
     pub fn new() -> CopyIndex {
-        CopyIndex { entries: HashTable::new(), hasher: crate::hash::state() }
+        CopyIndex(HashMap::with_hasher(crate::hash::state()))
     }
 
     pub fn find(&self, copy: &CopyKey) -> Option<Copied> {
-        let found = self.entries.find(self.hash(copy), |(other, _)| other == copy);
-        found.map(|(_, copied)| *copied)
+        self.0.get(copy).copied()
     }
 
     /// Adds a copy. An empty component has no position, so it is ignored.
     pub fn insert(&mut self, copy: CopyKey, entry: &Component, digest: Option<TextId>) -> Result<()> {
-        if entry.stored_size == 0 {
-            return Ok(());
+        if entry.stored_size > 0 {
+            let copied = Copied { offset: entry.offset, stored_size: entry.stored_size, digest };
+            self.0
+                .try_reserve(1)
+                .map_err(|_| fail!(OutOfMemory, "could not allocate the index of copies"))?;
+            self.0.insert(copy, copied);
         }
-        let copied = Copied { offset: entry.offset, stored_size: entry.stored_size, digest };
-        let (hash, hasher) = (self.hash(&copy), &self.hasher);
-        let hash_of = |(copy, _): &(CopyKey, Copied)| hasher.hash_one(copy.from.bytes());
-        let reserved = self.entries.try_reserve(1, hash_of);
-        reserved.map_err(|_| fail!(OutOfMemory, "could not allocate the index of copies"))?;
-        self.entries.insert_unique(hash, (copy, copied), hash_of);
         Ok(())
-    }
-
-    fn hash(&self, copy: &CopyKey) -> u64 {
-        self.hasher.hash_one(copy.from.bytes())
     }
 }
 

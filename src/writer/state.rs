@@ -20,7 +20,7 @@ use crate::sink::file_sink::FileSink;
 use crate::sink::{ByteSink, WriteThreads};
 use crate::threads;
 use foldhash::fast::SeedableRandomState;
-use hashbrown::HashTable;
+use hashbrown::{HashMap, HashTable};
 use std::hash::BuildHasher;
 use std::path::Path;
 
@@ -86,21 +86,11 @@ pub(super) fn min_offloaded(algorithm: Algorithm) -> usize {
     }
 }
 
-/// A callback that gets the bytes of the file so far, and returns whether to continue.
-pub(super) trait Progress: Send {
-    fn continues(&self, written: u64) -> bool;
-}
-
-impl<F: Fn(u64) -> bool + Send> Progress for F {
-    fn continues(&self, written: u64) -> bool {
-        self(written)
-    }
-}
-
-/// The progress callback, and how many bytes were processed since its last call.
+/// The progress callback, and how many bytes were processed since its last call. The callback gets the bytes
+/// of the file so far, and returns whether to continue.
 #[derive(Default)]
 pub(super) struct ProgressReports {
-    pub(super) callback: Option<Box<dyn Progress>>,
+    pub(super) callback: Option<Box<dyn Fn(u64) -> bool + Send>>,
     /// Bytes that were written or compressed since the last call.
     pub(super) bytes_since: usize,
 }
@@ -139,7 +129,7 @@ pub struct Writer {
     /// Positions in the table of shards, by name.
     pub(super) shard_names: HashTable<u32>,
     /// Positions in the table of shards, by the number of the open file.
-    pub(super) shard_files: HashTable<(u64, Position)>,
+    pub(super) shard_files: HashMap<u64, Position, SeedableRandomState>,
     /// The components that were copied.
     pub(super) copies: CopyIndex,
 }
@@ -193,7 +183,7 @@ impl Writer {
             reports: ProgressReports::default(),
             canonical: Canonical::new(options.canonical),
             shard_names: HashTable::new(),
-            shard_files: HashTable::new(),
+            shard_files: HashMap::with_hasher(crate::hash::state()),
             copies: CopyIndex::new(),
         }
     }
@@ -325,7 +315,7 @@ impl Writer {
     pub(super) fn report_now(&mut self) -> Result<()> {
         self.reports.bytes_since = 0;
         match &self.reports.callback {
-            Some(callback) if !callback.continues(self.position) => {
+            Some(callback) if !callback(self.position) => {
                 let error = fail!(Cancelled, "the caller stopped it after {} bytes", self.position);
                 Err(self.poison(error))
             }

@@ -6,15 +6,15 @@ use crate::capi::advanced::hooks::{thread_hooks, zt_thread_hooks};
 use crate::capi::arg::{self, ArrayNames};
 use crate::capi::guard::{guard, guard_value};
 use crate::capi::reading::batch::{zt_read_request, Target};
-use crate::capi::sized::sized_struct;
+use crate::capi::sized::{of_fields, sized_struct};
 use crate::capi::status::zt_status;
-use crate::capi::types::enumerations::unknown;
+use crate::capi::types::enumerations::by_number;
 use crate::error::{fail, Result};
 use crate::memory::{try_box, SlotMemory};
 use crate::threads;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::ptr::{null, null_mut, NonNull};
+use std::ptr::{null_mut, NonNull};
 use std::time::Duration;
 
 /// Slices of open files in a fixed amount of memory (ztensor_advanced.h).
@@ -112,16 +112,13 @@ pub struct zt_cache_stats {
 }
 
 // SAFETY: repr(C); integers and pointers, which may be zero.
-sized_struct!(zt_cache_options: budget, slot_size, memory, threads, verify, policy, reserved, thread_hooks);
-
-// SAFETY: as above.
-sized_struct!(zt_cache_pin: data, size, pin);
-
-// SAFETY: as above.
-sized_struct!(zt_cache_stats:
-    slots, used, pinned, queued, overhead, hits, joined, misses, prefetches, prefetches_used, prefetches_dropped,
-    evictions, failures, bytes_read
-);
+sized_struct! {
+    zt_cache_options: budget, slot_size, memory, threads, verify, policy, reserved, thread_hooks;
+    zt_cache_pin: data, size, pin;
+    zt_cache_stats:
+        slots, used, pinned, queued, overhead, hits, joined, misses, prefetches, prefetches_used,
+        prefetches_dropped, evictions, failures, bytes_read;
+}
 
 /// Makes a cache. It keeps the files of its slices open.
 ///
@@ -147,11 +144,7 @@ pub unsafe extern "C" fn zt_cache_create(
 
 unsafe fn new_cache(options: &zt_cache_options) -> Result<zt_cache> {
     let verify = arg::flag(options.verify, "zt_cache_options.verify")?;
-    let policy = match options.policy {
-        0 => Policy::LRU,
-        1 => Policy::SLRU,
-        other => return Err(unknown("zt_cache_policy", other)),
-    };
+    let policy = by_number("zt_cache_policy", options.policy, &[Policy::LRU, Policy::SLRU])?;
     arg::zero(options.reserved, "zt_cache_options.reserved")?;
     if options.slot_size == 0 || options.budget == 0 {
         return Err(fail!(InvalidArgument, "zt_cache_options.budget or zt_cache_options.slot_size is 0"));
@@ -256,9 +249,8 @@ pub unsafe extern "C" fn zt_cache_unpin(cache: Option<&zt_cache>, slice: *mut zt
         let given = unsafe { arg::options(slice.cast_const())? };
         if given.pin != 0 {
             cache.cache.unpin(given.pin)?;
-            let empty = zt_cache_pin { struct_size: 0, data: null(), size: 0, pin: 0 };
             // SAFETY: as above.
-            unsafe { arg::fill(slice, empty)? };
+            unsafe { arg::fill(slice, arg::zeroed())? };
         }
         Ok(())
     })
@@ -311,23 +303,10 @@ pub unsafe extern "C" fn zt_cache_get_stats(
             return Err(fail!(InvalidArgument, "stats is NULL"));
         }
         let now = cache.cache.stats();
-        let filled = zt_cache_stats {
-            struct_size: 0,
-            slots: now.slots,
-            used: now.used,
-            pinned: now.pinned,
-            queued: now.queued,
-            overhead: now.overhead,
-            hits: now.hits,
-            joined: now.joined,
-            misses: now.misses,
-            prefetches: now.prefetches,
-            prefetches_used: now.prefetches_used,
-            prefetches_dropped: now.prefetches_dropped,
-            evictions: now.evictions,
-            failures: now.failures,
-            bytes_read: now.bytes_read,
-        };
+        let filled = of_fields!(zt_cache_stats {
+            slots, used, pinned, queued, overhead, hits, joined, misses, prefetches, prefetches_used,
+            prefetches_dropped, evictions, failures, bytes_read
+        } of now);
         // SAFETY: stats has the size it gives.
         unsafe { arg::fill(stats, filled) }
     })

@@ -2,11 +2,11 @@
 
 use crate::cache::{Key, Slice};
 use crate::capi::arg;
-use crate::capi::handle_table::{zt_component, zt_file, zt_object};
+use crate::capi::handle_table::{zt_component, zt_object, FileReference};
 use crate::capi::reading::batch::{request_without_dst, zt_read_request, Target};
 use crate::error::{fail, Result};
 use crate::reader::{BatchOptions, BatchStats, Destination, Direct, File};
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 
 /// Flags for the arrays of a request that are not NULL. These are 1, 2 and 4.
 const START: u64 = 1;
@@ -103,18 +103,14 @@ fn request_of(key: &Key, component: *const zt_component, object: *const zt_objec
         start: next(START),
         count: next(COUNT),
         step: next(STEP),
-        dst: null_mut(),
-        dst_size: 0,
-        tag: 0,
         rows: number(4),
         row_length: number(5),
         row_stride: number(6),
-        dst_stride: 0,
         verify: u32::try_from(number(7) >> 32).unwrap_or(0),
         convert: i32::from_ne_bytes(u32::try_from(number(7) & 0xffff_ffff).unwrap_or(0).to_ne_bytes()),
         lossy: u32::try_from(number(8)).unwrap_or(0),
-        reserved: 0,
         object,
+        ..arg::zeroed()
     }
 }
 
@@ -145,7 +141,8 @@ impl CachedSlice {
         // SAFETY: the caller ensures this.
         let size = unsafe { request_without_dst(target, request)? }.size();
         Ok(CachedSlice {
-            file: FileReference::new(target),
+            // SAFETY: the target's file is open.
+            file: unsafe { FileReference::new(target.handle().file()) },
             component: request.component,
             object: request.object,
             size: arg::to_usize(size, "a slice")?,
@@ -182,22 +179,5 @@ impl Slice for CachedSlice {
         };
         let (requests, stats) = (std::slice::from_mut(&mut planned), &mut BatchStats::default());
         File::read_batch(requests, &options, &|_, _| {}, &|_, _| true, stats)
-    }
-}
-
-/// A reference to an open file.
-struct FileReference(*mut zt_file);
-
-impl FileReference {
-    fn new(target: Target<'_>) -> FileReference {
-        target.owner().retain();
-        FileReference(target.handle().file().cast_mut())
-    }
-}
-
-impl Drop for FileReference {
-    fn drop(&mut self) {
-        // SAFETY: this is our reference, and it is released only here.
-        unsafe { zt_file::release(self.0) };
     }
 }

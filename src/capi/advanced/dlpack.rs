@@ -7,8 +7,9 @@ use crate::capi::finding::object::{zt_component_find, zt_object};
 use crate::capi::guard::{deliver, guard_value};
 use crate::capi::reading::buffer::{zt_buffer, zt_buffer_data, zt_buffer_free};
 use crate::capi::status::zt_status;
-use crate::capi::writing::writer::{open, zt_writer};
+use crate::capi::writing::writer::{with_writer, zt_writer};
 use crate::error::{broken, fail, Quoted, Result, Rule};
+use crate::memory::{try_box, with_capacity};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Format, LogicalType};
 use crate::reader::Mode;
@@ -106,6 +107,13 @@ struct Export<T> {
     buffer: *mut zt_buffer,
 }
 
+impl<T> Drop for Export<T> {
+    fn drop(&mut self) {
+        // SAFETY: the buffer belongs to this export, and nothing uses it any more.
+        unsafe { zt_buffer_free(self.buffer) };
+    }
+}
+
 /// Loads the component and describes it. The tensor points into the returned vector, whose address does not
 /// change.
 fn export(handle: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, Vec<i64>, *mut zt_buffer)> {
@@ -162,8 +170,7 @@ fn export(handle: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, 
 
 /// The dimensions, then the row-major strides in elements.
 fn shape_and_strides(shape: &[u64]) -> Result<Vec<i64>> {
-    let mut numbers = Vec::new();
-    numbers.try_reserve_exact(shape.len().saturating_mul(2))?;
+    let mut numbers = with_capacity(shape.len().saturating_mul(2))?;
     for dimension in shape {
         let signed = i64::try_from(*dimension);
         numbers.push(signed.map_err(|_| fail!(Unsupported, "DLPack has no dimension of {dimension}"))?);
@@ -186,29 +193,20 @@ fn product(shape: &[u64]) -> Option<u64> {
     shape.iter().try_fold(1u64, |p, d| p.checked_mul(*d))
 }
 
-/// Boxes what `make` returns for a tensor and its flags. The allocation can fail without aborting.
+/// Boxes what `make` returns for a tensor and its flags.
 fn export_boxed<T>(
     handle: &zt_component,
     shape: Option<&[u64]>,
     make: impl FnOnce(Tensor, u64) -> T,
 ) -> Result<*mut Export<T>> {
-    let mut one: Vec<Export<T>> = Vec::new();
-    one.try_reserve_exact(1)?;
     let (tensor, flags, numbers, buffer) = export(handle, shape)?;
-    one.push(Export { managed: make(tensor, flags), numbers, buffer });
-    Ok(Box::into_raw(one.into_boxed_slice()).cast())
+    Ok(Box::into_raw(try_box(Export { managed: make(tensor, flags), numbers, buffer })?))
 }
 
 /// Frees what `export_boxed` returned.
 unsafe fn free_export<T>(export: *mut Export<T>) {
-    guard_value((), || {
-        // SAFETY: export_boxed made it from a boxed slice of one; a consumer calls the deleter once.
-        let one = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(export, 1)) };
-        let buffer = one.first().map_or(null_mut(), |e| e.buffer);
-        drop(one);
-        // SAFETY: the buffer belongs to this export, and nothing uses it any more.
-        unsafe { zt_buffer_free(buffer) };
-    });
+    // SAFETY: export_boxed made it, and a consumer calls the deleter once.
+    guard_value((), || drop(unsafe { Box::from_raw(export) }));
 }
 
 unsafe extern "C" fn delete_versioned(tensor: *mut Versioned) {

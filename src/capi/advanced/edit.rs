@@ -2,10 +2,9 @@
 
 use crate::capi::arg;
 use crate::capi::finding::object::zt_object;
-use crate::capi::guard::guard;
 use crate::capi::handle_table::zt_file;
 use crate::capi::status::zt_status;
-use crate::capi::writing::writer::{copied_name, open, zt_writer};
+use crate::capi::writing::writer::{copied_name, with_writer, zt_writer};
 use std::ffi::c_char;
 
 /// Removes an object of the file that zt_write_append opened. To replace an object, remove it and write
@@ -21,8 +20,7 @@ pub unsafe extern "C" fn zt_write_remove(
     name: *const c_char,
     name_length: usize,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         // SAFETY: name has name_length bytes, or ends in a NUL if that is 0.
         writer.remove_object(unsafe { arg::sized_text(name, name_length, "name")? })
     })
@@ -39,8 +37,7 @@ pub unsafe extern "C" fn zt_write_rename(
     new_name: *const c_char,
     new_name_length: usize,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         // SAFETY: as for zt_write_remove.
         let name = unsafe { arg::sized_text(name, name_length, "name")? };
         // SAFETY: likewise.
@@ -65,8 +62,7 @@ pub unsafe extern "C" fn zt_write_shard(
     name_length: usize,
     file: Option<&zt_file>,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         let file = arg::required(file, "file")?.file();
         // SAFETY: name has name_length bytes, or ends in a NUL if that is 0.
         writer.add_shard(unsafe { arg::sized_text(name, name_length, "name")? }, file)
@@ -86,8 +82,7 @@ pub unsafe extern "C" fn zt_write_link(
     new_name: *const c_char,
     new_name_length: usize,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         let object = arg::required(object, "object")?.object()?;
         // SAFETY: new_name has new_name_length bytes, or ends in a NUL if that is 0.
         let name = unsafe { copied_name(&object, new_name, new_name_length)? };

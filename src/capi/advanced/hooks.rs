@@ -44,10 +44,10 @@ pub struct zt_thread_hooks {
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
-sized_struct!(zt_allocator: context, allocate, free);
-
-// SAFETY: as above.
-sized_struct!(zt_thread_hooks: context, on_start, on_end);
+sized_struct! {
+    zt_allocator: context, allocate, free;
+    zt_thread_hooks: context, on_start, on_end;
+}
 
 /// The caller's allocator; `None` for NULL.
 ///

@@ -64,15 +64,9 @@ pub unsafe extern "C" fn zt_part_identity(
 /// `identity` is NULL or has the size it gives.
 unsafe fn fill(identity: *mut zt_identity, find: impl FnOnce() -> Result<Identity>) -> Result<()> {
     let filled = || {
-        let found = find()?;
-        Ok(zt_identity {
-            struct_size: 0,
-            size: found.size,
-            modified_ns: found.modified,
-            manifest_offset: found.manifest_offset,
-            manifest_hash: found.manifest_hash,
-            source_identity: found.source,
-        })
+        let Identity { size, modified: modified_ns, manifest_offset, manifest_hash, source } = find()?;
+        let (struct_size, source_identity) = (0, source);
+        Ok(zt_identity { struct_size, size, modified_ns, manifest_offset, manifest_hash, source_identity })
     };
     // SAFETY: the caller ensures this.
     unsafe { arg::fill_required(identity, filled) }
@@ -103,9 +97,7 @@ pub extern "C" fn zt_file_bytes(
         let ptr = arg::required(ptr, "ptr")?;
         let bytes = arg::open_part(file.file(), part)?.borrow()?;
         ptr.write(bytes.as_ptr().cast());
-        if let Some(size) = size {
-            size.write(bytes.len() as u64);
-        }
+        arg::put_optional(size, bytes.len() as u64);
         Ok(())
     })
 }

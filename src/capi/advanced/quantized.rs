@@ -1,11 +1,10 @@
 //! Writes objects of codes with scales in one call.
 
 use crate::capi::arg;
-use crate::capi::guard::guard;
 use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{self as types, zt_dtype, zt_type};
-use crate::capi::writing::writer::{open, zt_writer};
+use crate::capi::writing::writer::{with_writer, zt_writer};
 use crate::error::{fail, Result};
 use crate::writer::{ComponentSpec, Grouping, LogicalSpec, QuantizedSpec};
 use std::ffi::{c_char, c_void};
@@ -59,8 +58,8 @@ pub struct zt_quantized_desc {
 // SAFETY: repr(C); integers and raw pointers, which may be zero.
 sized_struct!(zt_quantized_desc:
     bits, group_size, packing, packed_weight, packed_weight_size, scales, scales_size, zeros, zeros_size,
-    packed_weight_dtype, scales_dtype, zeros_dtype, reserved, scales_type, has_axis, axis, zero_point, msb_first,
-    zeros_packed
+    packed_weight_dtype, scales_dtype, zeros_dtype, reserved, scales_type, has_axis, axis, zero_point,
+    msb_first, zeros_packed
 );
 
 /// Writes a quantized_group object or, in zTensor 2, a zt.quant_group/1 object. Its structure is checked as
@@ -80,8 +79,7 @@ pub unsafe extern "C" fn zt_write_quantized(
     rank: usize,
     desc: *const zt_quantized_desc,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         // SAFETY: the pointers are as the documentation demands.
         unsafe {
             let name = arg::sized_text(name, name_length, "name")?;
@@ -92,10 +90,7 @@ pub unsafe extern "C" fn zt_write_quantized(
                 shape,
                 bits: Some(desc.bits).filter(|bits| *bits != 0),
                 group_size: Some(desc.group_size).filter(|size| *size != 0),
-                packing: match desc.packing.is_null() {
-                    true => None,
-                    false => Some(arg::text(desc.packing, "packing")?),
-                },
+                packing: arg::optional_text(desc.packing, "packing")?,
                 grouping: grouping(&desc)?,
                 packed_weight: part(
                     "packed_weight",

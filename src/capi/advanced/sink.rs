@@ -41,7 +41,7 @@ sized_struct!(zt_sink: context, write, finish, close);
 /// [`zt_sink`] as a [`ByteSink`]. Dropping it calls `close`.
 pub(in crate::capi) struct CallbackSink {
     functions: zt_sink,
-    /// Identifies this sink; no other sink has this number.
+    /// Identifies this sink, for `is_running`; no other sink has this number.
     id: u64,
 }
 
@@ -58,16 +58,6 @@ impl CallbackSink {
         }
         Ok(sink)
     }
-
-    /// The number of this sink, for `is_running`.
-    pub(in crate::capi) fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// Calls one of its functions, and marks the sink as running meanwhile.
-    fn run<T>(&self, function: impl FnOnce() -> T) -> T {
-        while_running(self.id, function)
-    }
 }
 
 impl ByteSink for CallbackSink {
@@ -78,14 +68,13 @@ impl ByteSink for CallbackSink {
         }
         // SAFETY: the caller's function, called as declared; bytes has that many readable bytes.
         let call = || unsafe { write(self.functions.context, bytes.as_ptr().cast(), bytes.len()) };
-        let status = self.run(call);
-        outcome(status, "zt_sink.write")
+        outcome(while_running(self.id, call), "zt_sink.write")
     }
 
     fn publish(&mut self) -> Result<()> {
         let Some(finish) = self.functions.finish else { return Ok(()) };
         // SAFETY: the caller's function, called as declared.
-        outcome(self.run(|| unsafe { finish(self.functions.context) }), "zt_sink.finish")
+        outcome(while_running(self.id, || unsafe { finish(self.functions.context) }), "zt_sink.finish")
     }
 }
 
@@ -117,7 +106,7 @@ pub unsafe extern "C" fn zt_write_create_sink(
         let sink = CallbackSink::new(unsafe { arg::required_struct(sink)? })?;
         // SAFETY: options is NULL or has the size it gives.
         let options = unsafe { arg::options(options)? };
-        let id = sink.id();
+        let id = sink.id;
         handle(Writer::to_sink(try_box(sink)?, &options::writer_options(&options)?)?, id, &options)
     })
 }

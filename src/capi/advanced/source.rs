@@ -8,7 +8,7 @@ use crate::capi::opening::progress::{outcome, Context};
 use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
 use crate::error::{fail, try_format, Result};
-use crate::memory::try_box;
+use crate::memory::{try_box, with_capacity};
 use crate::reader::{File, OpenOptions};
 use crate::source::{ByteSource, Profile, ReadMany, ReadRange};
 use std::ffi::{c_char, c_void};
@@ -109,12 +109,9 @@ impl CallbackSource {
 
 /// The name of the file in messages, if the struct gives one.
 pub(in crate::capi) fn label_of(source: &zt_source) -> Result<Option<String>> {
-    if source.name.is_null() {
-        return Ok(None);
-    }
-    // SAFETY: the name ends in a NUL.
-    let name = unsafe { arg::text(source.name, "zt_source.name")? };
-    try_format(format_args!("{name}")).map(Some)
+    // SAFETY: the name is NULL or ends in a NUL.
+    let name = unsafe { arg::optional_text(source.name, "zt_source.name")? };
+    name.map(|name| try_format(format_args!("{name}"))).transpose()
 }
 
 /// The profile of the source's reads, from the fields of the struct.
@@ -158,8 +155,7 @@ impl ByteSource for CallbackSource {
         let Some(read_many) = self.functions.read_many else {
             return ranges.iter_mut().try_for_each(|range| self.read_at(range.offset, range.dst));
         };
-        let mut given = Vec::new();
-        given.try_reserve_exact(ranges.len())?;
+        let mut given = with_capacity(ranges.len())?;
         let wanted = ranges.iter_mut().filter(|range| !range.dst.is_empty());
         given.extend(wanted.map(|range| zt_source_range {
             offset: range.offset,

@@ -9,12 +9,11 @@ use crate::capi::opening::progress::{outcome, Context};
 use crate::capi::sized::sized_struct;
 use crate::capi::status::{value, zt_status};
 use crate::error::{fail, Error, Result};
-use crate::memory::try_box;
+use crate::memory::{try_box, with_capacity};
 use crate::reader::{File, Opened, Store};
 use std::ffi::{c_char, c_void, OsStr};
 use std::mem::MaybeUninit;
 use std::path::Path;
-use std::ptr::null;
 
 /// Takes a file name of a folder; copied. Return what it returns if that is not ZT_OK.
 pub type zt_name_callback =
@@ -89,8 +88,7 @@ unsafe extern "C" fn add(names: *mut c_void, name: *const c_char) -> zt_status {
 /// A name for the caller's functions: with '/' between folders.
 fn c_name(path: &Path) -> Result<Vec<u8>> {
     let bytes = path.as_os_str().as_encoded_bytes();
-    let mut name = Vec::new();
-    name.try_reserve_exact(bytes.len().saturating_add(1))?;
+    let mut name = with_capacity(bytes.len().saturating_add(1))?;
     let separator = |byte: &u8| if cfg!(windows) && *byte == b'\\' { b'/' } else { *byte };
     name.extend(bytes.iter().map(separator).chain([0]));
     Ok(name)
@@ -113,20 +111,7 @@ impl Store for CallbackStore {
 
     fn open(&self, path: &Path) -> Result<Opened> {
         let name = c_name(path)?;
-        let mut source = zt_source {
-            struct_size: size_of::<zt_source>(),
-            context: std::ptr::null_mut(),
-            size: None,
-            read_at: None,
-            close: None,
-            read_many: None,
-            name: null(),
-            gap: 0,
-            largest_request: 0,
-            concurrency: 0,
-            callers_thread: 0,
-            identity: 0,
-        };
+        let mut source = zt_source { struct_size: size_of::<zt_source>(), ..arg::zeroed() };
         // SAFETY: the caller's function; the name ends in a NUL, and the source is there to be filled.
         let status = unsafe { (self.open)(self.context.get(), name.as_ptr().cast(), &raw mut source) };
         outcome(status, "zt_store.open")?;

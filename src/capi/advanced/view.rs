@@ -5,10 +5,10 @@ use crate::capi::arg;
 use crate::capi::finding::object::zt_object;
 use crate::capi::guard::guard;
 use crate::capi::opening::open::zt_file;
-use crate::capi::sized::{sized_struct, SizedStruct};
+use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{dtype_number, logical_number, zt_dtype, zt_type};
-use crate::error::{fail, Result};
+use crate::error::Result;
 use crate::reader::{File, Object, ViewPart};
 use std::ffi::{c_char, c_void};
 use std::ptr::null;
@@ -149,34 +149,21 @@ pub struct zt_quantized {
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
-sized_struct!(zt_tensor: data, size, dtype, r#type, shape, rank);
-
-// SAFETY: as above.
-sized_struct!(zt_csr:
-    rows, columns, nnz, values { data, size, count, dtype, r#type, reserved, reserved2 },
-    indices { data, size, count, dtype, r#type, reserved, reserved2 }, indptr { data, size, count, dtype, r#type, reserved, reserved2 }
-);
-
-// SAFETY: as above.
-sized_struct!(zt_coo:
-    nnz, shape, rank, values { data, size, count, dtype, r#type, reserved, reserved2 },
-    coords { data, size, count, dtype, r#type, reserved, reserved2 }
-);
-
-// SAFETY: as above.
-sized_struct!(zt_quantized:
-    shape, rank, bits, group_size, packing, packed_weight { data, size, count, dtype, r#type, reserved, reserved2 },
-    scales { data, size, count, dtype, r#type, reserved, reserved2 }, zeros { data, size, count, dtype, r#type, reserved, reserved2 },
-    weights_per_element, axis, zero_point, msb_first, zeros_packed
-);
-
-/// Checks the struct that the caller wants to have filled, before any other work.
-unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
-    // SAFETY: the caller ensures that it is NULL or has the size it gives.
-    match unsafe { arg::struct_size(view.cast_const())? } {
-        0 => Err(fail!(InvalidArgument, "the pointer to the {} is NULL", T::NAME)),
-        _ => Ok(view),
-    }
+sized_struct! {
+    zt_tensor: data, size, dtype, r#type, shape, rank;
+    zt_csr:
+        rows, columns, nnz, values { data, size, count, dtype, r#type, reserved, reserved2 },
+        indices { data, size, count, dtype, r#type, reserved, reserved2 },
+        indptr { data, size, count, dtype, r#type, reserved, reserved2 };
+    zt_coo:
+        nnz, shape, rank, values { data, size, count, dtype, r#type, reserved, reserved2 },
+        coords { data, size, count, dtype, r#type, reserved, reserved2 };
+    zt_quantized:
+        shape, rank, bits, group_size, packing,
+        packed_weight { data, size, count, dtype, r#type, reserved, reserved2 },
+        scales { data, size, count, dtype, r#type, reserved, reserved2 },
+        zeros { data, size, count, dtype, r#type, reserved, reserved2 }, weights_per_element, axis,
+        zero_point, msb_first, zeros_packed;
 }
 
 /// Finds a dense tensor, or a tensor that consists of blocks, by name and gives its bytes: borrowed if
@@ -194,10 +181,10 @@ pub unsafe extern "C" fn zt_tensor_find(
     guard(|| {
         let file: &File = arg::required(file, "file")?.file();
         // SAFETY: name ends in a NUL; view has the size it gives.
-        let (name, view) = unsafe { (arg::name(name)?, checked_view(view)?) };
-        let tensor = tensor_of(file.required(name)?)?;
-        // SAFETY: view has the size it gives.
-        unsafe { arg::fill(view, tensor) }
+        unsafe {
+            let name = arg::name(name)?;
+            arg::fill_required(view, || tensor_of(file.required(name)?))
+        }
     })
 }
 
@@ -207,10 +194,7 @@ pub unsafe extern "C" fn zt_tensor_view(object: Option<&zt_object>, view: *mut z
     guard(|| {
         let object = arg::required(object, "object")?.object()?;
         // SAFETY: view has the size it gives.
-        let view = unsafe { checked_view(view)? };
-        let tensor = tensor_of(object)?;
-        // SAFETY: view has the size it gives.
-        unsafe { arg::fill(view, tensor) }
+        unsafe { arg::fill_required(view, || tensor_of(object)) }
     })
 }
 
@@ -239,20 +223,20 @@ fn tensor_of(object: Object<'_>) -> Result<zt_tensor> {
 pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_csr) -> zt_status {
     guard(|| {
         let object = arg::required(object, "object")?.object()?;
-        // SAFETY: view has the size it gives.
-        let view = unsafe { checked_view(view)? };
-        let found = object.csr_view()?;
-        let filled = zt_csr {
-            struct_size: 0,
-            rows: found.rows,
-            columns: found.columns,
-            nnz: found.nnz,
-            values: zt_array::of(&found.values),
-            indices: zt_array::of(&found.indices),
-            indptr: zt_array::of(&found.indptr),
+        let filled = || {
+            let found = object.csr_view()?;
+            Ok(zt_csr {
+                struct_size: 0,
+                rows: found.rows,
+                columns: found.columns,
+                nnz: found.nnz,
+                values: zt_array::of(&found.values),
+                indices: zt_array::of(&found.indices),
+                indptr: zt_array::of(&found.indptr),
+            })
         };
         // SAFETY: view has the size it gives.
-        unsafe { arg::fill(view, filled) }
+        unsafe { arg::fill_required(view, filled) }
     })
 }
 
@@ -262,19 +246,19 @@ pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_c
 pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_coo) -> zt_status {
     guard(|| {
         let object = arg::required(object, "object")?.object()?;
-        // SAFETY: view has the size it gives.
-        let view = unsafe { checked_view(view)? };
-        let found = object.coo_view()?;
-        let filled = zt_coo {
-            struct_size: 0,
-            nnz: found.nnz,
-            shape: found.shape.as_ptr(),
-            rank: found.shape.len(),
-            values: zt_array::of(&found.values),
-            coords: zt_array::of(&found.coords),
+        let filled = || {
+            let found = object.coo_view()?;
+            Ok(zt_coo {
+                struct_size: 0,
+                nnz: found.nnz,
+                shape: found.shape.as_ptr(),
+                rank: found.shape.len(),
+                values: zt_array::of(&found.values),
+                coords: zt_array::of(&found.coords),
+            })
         };
         // SAFETY: view has the size it gives.
-        unsafe { arg::fill(view, filled) }
+        unsafe { arg::fill_required(view, filled) }
     })
 }
 
@@ -285,26 +269,26 @@ pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_c
 pub unsafe extern "C" fn zt_quantized_view(object: Option<&zt_object>, view: *mut zt_quantized) -> zt_status {
     guard(|| {
         let object = arg::required(object, "object")?.object()?;
-        // SAFETY: view has the size it gives.
-        let view = unsafe { checked_view(view)? };
-        let found = object.quantized_view()?;
-        let filled = zt_quantized {
-            struct_size: 0,
-            shape: found.shape.as_ptr(),
-            rank: found.shape.len(),
-            bits: found.bits.unwrap_or(0),
-            group_size: found.group_size.unwrap_or(0),
-            packing: found.packing.map_or(null(), |t| t.as_c_bytes().as_ptr().cast()),
-            packed_weight: zt_array::of(&found.packed_weight),
-            scales: zt_array::of(&found.scales),
-            zeros: found.zeros.as_ref().map_or(zt_array::ABSENT, zt_array::of),
-            weights_per_element: found.weights_per_element.unwrap_or(0),
-            axis: found.groups.map_or(0, |groups| groups.axis),
-            zero_point: found.groups.and_then(|groups| groups.zero_point).unwrap_or(0),
-            msb_first: found.groups.map_or(0, |groups| groups.is_msb_first.into()),
-            zeros_packed: found.groups.map_or(0, |groups| groups.zeros_packed.into()),
+        let filled = || {
+            let found = object.quantized_view()?;
+            Ok(zt_quantized {
+                struct_size: 0,
+                shape: found.shape.as_ptr(),
+                rank: found.shape.len(),
+                bits: found.bits.unwrap_or(0),
+                group_size: found.group_size.unwrap_or(0),
+                packing: found.packing.map_or(null(), |t| t.as_c_bytes().as_ptr().cast()),
+                packed_weight: zt_array::of(&found.packed_weight),
+                scales: zt_array::of(&found.scales),
+                zeros: found.zeros.as_ref().map_or(zt_array::ABSENT, zt_array::of),
+                weights_per_element: found.weights_per_element.unwrap_or(0),
+                axis: found.groups.map_or(0, |groups| groups.axis),
+                zero_point: found.groups.and_then(|groups| groups.zero_point).unwrap_or(0),
+                msb_first: found.groups.map_or(0, |groups| groups.is_msb_first.into()),
+                zeros_packed: found.groups.map_or(0, |groups| groups.zeros_packed.into()),
+            })
         };
         // SAFETY: view has the size it gives.
-        unsafe { arg::fill(view, filled) }
+        unsafe { arg::fill_required(view, filled) }
     })
 }

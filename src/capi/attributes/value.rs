@@ -71,13 +71,11 @@ pub unsafe extern "C" fn zt_value_get_bool(
     out: Option<&mut MaybeUninit<i32>>,
 ) -> zt_status {
     guard(|| {
-        let out = arg::required(out, "out")?;
         // SAFETY: value is NULL or a value of an open file.
-        match unsafe { required(value)? }.kind() {
-            Kind::Bool(truth) => out.write(i32::from(truth)),
-            _ => return Err(not_a("a bool")),
-        };
-        Ok(())
+        arg::put(out, "out", || match unsafe { required(value)? }.kind() {
+            Kind::Bool(truth) => Ok(i32::from(truth)),
+            _ => Err(not_a("a bool")),
+        })
     })
 }
 
@@ -88,12 +86,9 @@ pub unsafe extern "C" fn zt_value_get_i64(
     out: Option<&mut MaybeUninit<i64>>,
 ) -> zt_status {
     guard(|| {
-        let out = arg::required(out, "out")?;
         // SAFETY: value is NULL or a value of an open file.
-        out.write(
-            unsafe { required(value)? }.as_i64().ok_or_else(|| not_a("an integer that int64_t holds"))?,
-        );
-        Ok(())
+        let value = || unsafe { required(value) };
+        arg::put(out, "out", || value()?.as_i64().ok_or_else(|| not_a("an integer that int64_t holds")))
     })
 }
 
@@ -104,12 +99,9 @@ pub unsafe extern "C" fn zt_value_get_u64(
     out: Option<&mut MaybeUninit<u64>>,
 ) -> zt_status {
     guard(|| {
-        let out = arg::required(out, "out")?;
         // SAFETY: value is NULL or a value of an open file.
-        out.write(
-            unsafe { required(value)? }.as_u64().ok_or_else(|| not_a("an integer that uint64_t holds"))?,
-        );
-        Ok(())
+        let value = || unsafe { required(value) };
+        arg::put(out, "out", || value()?.as_u64().ok_or_else(|| not_a("an integer that uint64_t holds")))
     })
 }
 
@@ -121,16 +113,14 @@ pub unsafe extern "C" fn zt_value_get_f64(
     out: Option<&mut MaybeUninit<f64>>,
 ) -> zt_status {
     guard(|| {
-        let out = arg::required(out, "out")?;
         // SAFETY: value is NULL or a value of an open file.
-        match unsafe { required(value)? }.kind() {
-            Kind::Float(v) => out.write(v),
-            Kind::Unsigned(v) => out.write(v as f64),
+        arg::put(out, "out", || match unsafe { required(value)? }.kind() {
+            Kind::Float(v) => Ok(v),
+            Kind::Unsigned(v) => Ok(v as f64),
             // With 128 bits, it is only rounded once.
-            Kind::Negative(n) => out.write(-(u128::from(n).saturating_add(1) as f64)),
-            _ => return Err(not_a("a number")),
-        };
-        Ok(())
+            Kind::Negative(n) => Ok(-(u128::from(n).saturating_add(1) as f64)),
+            _ => Err(not_a("a number")),
+        })
     })
 }
 
@@ -147,9 +137,7 @@ pub unsafe extern "C" fn zt_value_get_string(
         // SAFETY: value is NULL or a value of an open file.
         let Kind::Text(text) = unsafe { required(value)? }.kind() else { return Err(not_a("a string")) };
         out.write(text.as_c_bytes().as_ptr().cast());
-        if let Some(length) = length {
-            length.write(text.as_bytes().len());
-        }
+        arg::put_optional(length, text.as_bytes().len());
         Ok(())
     })
 }
@@ -168,9 +156,7 @@ pub unsafe extern "C" fn zt_value_get_bytes(
             return Err(not_a("a byte string"));
         };
         out.write(bytes.as_ptr().cast());
-        if let Some(size) = size {
-            size.write(bytes.len());
-        }
+        arg::put_optional(size, bytes.len());
         Ok(())
     })
 }
@@ -278,11 +264,11 @@ pub unsafe extern "C" fn zt_value_get_tag(
     out: Option<&mut MaybeUninit<u64>>,
 ) -> zt_status {
     guard(|| {
-        let out = arg::required(out, "out")?;
         // SAFETY: value is NULL or a value of an open file.
-        let Kind::Tag(tag, _) = unsafe { required(value)? }.kind() else { return Err(not_a("a tag")) };
-        out.write(tag);
-        Ok(())
+        arg::put(out, "out", || match unsafe { required(value)? }.kind() {
+            Kind::Tag(tag, _) => Ok(tag),
+            _ => Err(not_a("a tag")),
+        })
     })
 }
 
@@ -353,9 +339,7 @@ pub unsafe extern "C" fn zt_value_to_json(
         let buf = unsafe { arg::bytes_mut(buf.cast(), size, "buf")? };
         let text = crate::container::json::write(value)?;
         let whole = text.len().saturating_add(1);
-        if let Some(needed) = needed {
-            needed.write(whole);
-        }
+        arg::put_optional(needed, whole);
         if only_asks {
             return Ok(());
         }

@@ -33,24 +33,12 @@ impl zt_component {
     fn entry(&self) -> Option<&manifest::Component> {
         self.owner().file().manifest().components.get(self.handle.index())
     }
-
-    fn text(&self, text: manifest::TextId) -> *const c_char {
-        self.owner().file().manifest().texts.get_c_bytes(text).as_ptr().cast()
-    }
-
-    fn rare(&self) -> manifest::RareNames {
-        self.entry().map(|e| self.owner().file().manifest().rare(e)).unwrap_or_default()
-    }
-
-    fn optional(&self, text: Option<manifest::TextId>) -> *const c_char {
-        text.map_or(null(), |t| self.text(t))
-    }
 }
 
 /// The component's name within its object, UTF-8.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_role(component: Option<&zt_component>) -> *const c_char {
-    component.and_then(|c| c.entry().map(|e| c.text(e.role))).unwrap_or(null())
+    component.and_then(|c| c.entry().map(|e| c.owner().text(e.role))).unwrap_or(null())
 }
 
 /// The storage type; ZT_DTYPE_OTHER if it is unknown. Spec 1.2 section 2.
@@ -104,9 +92,7 @@ pub extern "C" fn zt_component_measure(
 ) -> zt_status {
     guard(|| {
         let component = arg::required(component, "component")?.component()?;
-        let size = arg::required(size, "size")?;
-        size.write(component.measure(&progress_of(progress, context))?);
-        Ok(())
+        arg::put(size, "size", || component.measure(&progress_of(progress, context)))
     })
 }
 
@@ -114,7 +100,12 @@ pub extern "C" fn zt_component_measure(
 /// the decoded bytes, else the stored bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_digest(component: Option<&zt_component>) -> *const c_char {
-    component.map_or(null(), |c| c.optional(c.rare().digest))
+    let file = component.map(zt_component::owner);
+    let digest = component
+        .and_then(zt_component::entry)
+        .zip(file)
+        .and_then(|(e, f)| f.file().manifest().rare(e).digest);
+    digest.zip(file).map_or(null(), |(digest, file)| file.text(digest))
 }
 
 /// What works on the component: a set of ZT_CAP_ bits.
@@ -148,9 +139,7 @@ pub extern "C" fn zt_component_ptr(
         let ptr = arg::required(ptr, "ptr")?;
         let bytes = component.borrow()?;
         ptr.write(bytes.as_ptr().cast());
-        if let Some(size) = size {
-            size.write(bytes.len());
-        }
+        arg::put_optional(size, bytes.len());
         Ok(())
     })
 }

@@ -5,11 +5,11 @@ use crate::capi::finding::component::{
     zt_component, zt_component_dtype, zt_component_encoding, zt_component_role, zt_component_size,
     zt_component_type,
 };
-use crate::capi::finding::list::stride;
+use crate::capi::finding::list::fill_array;
 use crate::capi::finding::object::zt_object;
 use crate::capi::guard::guard;
 use crate::capi::opening::open::zt_file;
-use crate::capi::sized::{sized_struct, SizedStruct};
+use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{zt_dtype, zt_encoding, zt_type};
 use crate::error::{fail, Result};
@@ -75,10 +75,9 @@ pub unsafe extern "C" fn zt_component_list(
     filled: Option<&mut MaybeUninit<usize>>,
 ) -> zt_status {
     guard(|| {
-        let filled = arg::required(filled, "filled")?;
         // SAFETY: the caller ensures this.
-        filled.write(unsafe { list(arg::required(file, "file")?, object, first, infos, count)? });
-        Ok(())
+        let list = |file| unsafe { list(file, object, first, infos, count) };
+        arg::put(filled, "filled", || list(arg::required(file, "file")?))
     })
 }
 
@@ -108,23 +107,8 @@ unsafe fn list(
 ) -> Result<usize> {
     let Range { start, end } = component_range(file, object)?;
     let start = start.saturating_add(first).min(end);
-    let end = start.saturating_add(count).min(end);
-    if count > 0 {
-        // SAFETY: the caller ensures this.
-        let stride = unsafe { stride(infos, count)? };
-        for (at, index) in (start..end).enumerate() {
-            let info = zt_component_info { struct_size: stride, ..info(file, index) };
-            let place = infos.wrapping_byte_add(at.wrapping_mul(stride));
-            // SAFETY: there is space for this many structs of `stride` bytes, and a struct is not larger than
-            // its size.
-            unsafe {
-                let known = stride.min(zt_component_info::SIZE);
-                std::ptr::copy_nonoverlapping((&raw const info).cast::<u8>(), place.cast::<u8>(), known);
-                arg::zero_unknown(place, stride);
-            }
-        }
-    }
-    Ok(end.saturating_sub(start))
+    // SAFETY: the caller ensures this.
+    unsafe { fill_array(infos, count, (start..end).map(|index| info(file, index))) }
 }
 
 /// The components of the file that are listed.
@@ -147,8 +131,7 @@ fn info(file: &zt_file, index: usize) -> zt_component_info {
     let manifest = file.file().manifest();
     let entry = manifest.components.get(index);
     let rare = entry.map(|entry| manifest.rare(entry)).unwrap_or_default();
-    let name =
-        |text: Option<TextId>| text.map_or(null(), |text| manifest.texts.get_c_bytes(text).as_ptr().cast());
+    let name = |text: Option<TextId>| text.map_or(null(), |text| file.text(text));
     let unknown = |is_unknown: bool, text: Option<TextId>| name(text.filter(|_| is_unknown));
     zt_component_info {
         struct_size: 0,

@@ -81,10 +81,8 @@ pub unsafe extern "C" fn zt_object_list(
     filled: Option<&mut MaybeUninit<usize>>,
 ) -> zt_status {
     guard(|| {
-        let filled = arg::required(filled, "filled")?;
         // SAFETY: the caller ensures this.
-        filled.write(unsafe { list(file, first, infos, count)? });
-        Ok(())
+        arg::put(filled, "filled", || unsafe { list(file, first, infos, count) })
     })
 }
 
@@ -100,7 +98,7 @@ pub unsafe extern "C" fn zt_object_get_info(
         let entry = file.file().manifest().objects.get(index);
         let entry = entry.ok_or_else(|| fail!(Internal, "an object without its entry"))?;
         // SAFETY: info is NULL or has the size it gives.
-        unsafe { arg::fill_required(info, || Ok(InfoWriter::new(file).info(0, index, entry))) }
+        unsafe { arg::fill_required(info, || Ok(InfoWriter::new(file).info(index, entry))) }
     })
 }
 
@@ -116,39 +114,55 @@ unsafe fn list(
 ) -> Result<usize> {
     let file = arg::required(file, "file")?;
     let objects = file.file().manifest().objects.get(first..).unwrap_or_default();
-    let objects = objects.get(..count).unwrap_or(objects);
+    let writer = InfoWriter::new(file);
+    let found = objects.iter().zip(first..).map(|(object, index)| writer.info(index, object));
+    // SAFETY: the caller ensures this.
+    unsafe { fill_array(infos, count, found) }
+}
+
+/// Fills the front of an array of `count` structs with these. Returns how many.
+///
+/// # Safety
+/// `infos` is NULL or has `count` structs; the first begins with its size.
+#[inline(always)]
+pub(in crate::capi) unsafe fn fill_array<T: SizedStruct>(
+    infos: *mut T,
+    count: usize,
+    found: impl Iterator<Item = T>,
+) -> Result<usize> {
     if count == 0 {
         return Ok(0);
     }
     // SAFETY: the first struct has the size that it gives.
     let stride = unsafe { stride(infos, count)? };
-    let writer = InfoWriter::new(file);
-    let mut place = infos;
-    for (object, index) in objects.iter().zip(first..) {
-        // SAFETY: there are `count` structs of `stride` bytes. Fields of a newer header are set to zero.
+    let (mut place, mut filled) = (infos, 0usize);
+    for info in found.take(count) {
+        // SAFETY: there are `count` structs of `stride` bytes, which begin with their size. Fields of a newer
+        // header are set to zero.
         unsafe {
-            if stride == size_of::<zt_object_info>() {
-                // This is the usual case. Without it, zeroing no bytes would take half as long as everything
-                // else.
-                place.write(writer.info(stride, index, object));
-            } else if stride > size_of::<zt_object_info>() {
-                place.write(writer.info(stride, index, object));
-                arg::zero_unknown(place, stride);
+            if stride >= size_of::<T>() {
+                place.write(info);
             } else {
-                let info = writer.info(stride, index, object);
                 copy_nonoverlapping((&raw const info).cast::<u8>(), place.cast(), stride);
+            }
+            place.cast::<usize>().write(stride);
+            // Usually both sizes are equal. Without this check, zeroing no bytes would take half as long as
+            // everything else.
+            if stride > size_of::<T>() {
+                arg::zero_unknown(place, stride);
             }
         }
         place = place.wrapping_byte_add(stride);
+        filled = filled.wrapping_add(1);
     }
-    Ok(objects.len())
+    Ok(filled)
 }
 
 /// The distance between two of the caller's structs.
 ///
 /// # Safety
 /// `infos` is NULL or begins with the size of its struct.
-pub(in crate::capi) unsafe fn stride<T: SizedStruct>(infos: *const T, count: usize) -> Result<usize> {
+unsafe fn stride<T: SizedStruct>(infos: *const T, count: usize) -> Result<usize> {
     // SAFETY: the caller ensures this.
     let stride = unsafe { arg::struct_size(infos)? };
     match stride.checked_mul(count) {
@@ -188,12 +202,12 @@ impl<'f> InfoWriter<'f> {
 
     /// The struct for an object.
     #[inline(always)]
-    fn info(&self, struct_size: usize, index: usize, object: &Object) -> zt_object_info {
+    fn info(&self, index: usize, object: &Object) -> zt_object_info {
         let at = self.array_component(object);
         let component = at.and_then(|at| self.components.get(at));
         let handle = at.filter(|_| component.is_some()).map(|at| self.handles.wrapping_add(at).cast());
         zt_object_info {
-            struct_size,
+            struct_size: 0,
             object: self.handles.wrapping_add(index).cast(),
             name: self.texts.wrapping_add(object.name.start()).cast(),
             name_length: object.name.size(),

@@ -23,10 +23,6 @@ impl zt_object {
     fn entry(&self) -> Option<&manifest::Object> {
         self.owner().file().manifest().objects.get(self.index())
     }
-
-    fn text(&self, text: manifest::TextId) -> *const c_char {
-        self.owner().file().manifest().texts.get_c_bytes(text).as_ptr().cast()
-    }
 }
 
 /// The name as in the file, and a NUL. UTF-8, but GGUF and PyTorch files may have other bytes. It may contain
@@ -34,7 +30,7 @@ impl zt_object {
 /// are called "a.b#2", "a.b#3".
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_name(object: Option<&zt_object>) -> *const c_char {
-    object.and_then(|o| o.entry().map(|e| o.text(e.name))).unwrap_or(null())
+    object.and_then(|o| o.entry().map(|e| o.owner().text(e.name))).unwrap_or(null())
 }
 
 /// Number of dimensions; 0 for a scalar.
@@ -90,11 +86,8 @@ pub unsafe extern "C" fn zt_component_find(
     object: Option<&zt_object>,
     role: *const c_char,
 ) -> *const zt_component {
-    if role.is_null() {
-        return null();
-    }
     // SAFETY: role ends in a NUL.
-    find_component(object, unsafe { std::ffi::CStr::from_ptr(role) }.to_bytes())
+    unsafe { arg::bytes(role) }.map_or(null(), |role| find_component(object, role))
 }
 
 /// As zt_component_find, for a role of length bytes.
@@ -144,9 +137,7 @@ pub unsafe extern "C" fn zt_object_read_as(
         let dtype = types::dtype(dtype)?;
         // SAFETY: dst has dst_size bytes.
         let size = object.read_as(dtype, unsafe { arg::bytes_mut(dst, dst_size, "dst")? })?;
-        if let Some(written) = written {
-            written.write(size);
-        }
+        arg::put_optional(written, size);
         Ok(())
     })
 }
@@ -162,9 +153,7 @@ pub extern "C" fn zt_object_size_as(
 ) -> zt_status {
     guard(|| {
         let object = arg::required(object, "object")?.object()?;
-        let size = arg::required(size, "size")?;
-        size.write(object.size_as(types::dtype(dtype)?)?);
-        Ok(())
+        arg::put(size, "size", || object.size_as(types::dtype(dtype)?))
     })
 }
 

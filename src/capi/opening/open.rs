@@ -9,6 +9,7 @@ use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
 use crate::capi::types::names::zt_container;
 use crate::error::{fail, Result};
+use crate::memory::with_capacity;
 use crate::reader::File;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -158,21 +159,6 @@ fn duplicate_handle(_handle: *mut c_void) -> Result<std::fs::File> {
     Err(fail!(Unsupported, "zt_open_handle needs handles of Windows; zt_open_fd takes a file descriptor"))
 }
 
-/// Memory of the caller.
-struct Borrowed(*const u8, usize);
-
-// SAFETY: it is only read, and does not change until the last zt_close.
-unsafe impl Send for Borrowed {}
-// SAFETY: as above.
-unsafe impl Sync for Borrowed {}
-
-impl AsRef<[u8]> for Borrowed {
-    fn as_ref(&self) -> &[u8] {
-        // SAFETY: `arg::slice` checked it when this was made; the caller keeps it valid.
-        unsafe { std::slice::from_raw_parts(self.0, self.1) }
-    }
-}
-
 /// Opens a file that is in memory.
 ///
 /// data, size: not copied; must stay valid and unchanged until the file is closed. Borrowed pointers point
@@ -187,9 +173,8 @@ pub unsafe extern "C" fn zt_open_memory(
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
     deliver(file, "file", || {
-        // SAFETY: data has size bytes.
-        let bytes = unsafe { arg::slice(data.cast::<u8>(), size, "data")? };
-        let bytes = Borrowed(bytes.as_ptr(), bytes.len());
+        // SAFETY: data has size bytes, which do not change until the last zt_close.
+        let bytes: &'static [u8] = unsafe { arg::slice(data.cast::<u8>(), size, "data")? };
         // SAFETY: options is NULL or has the size it gives.
         unsafe { opened(options, |wanted| File::open_memory(bytes, wanted)) }
     })
@@ -220,7 +205,7 @@ pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
 pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
     let Some(file) = file else { return null() };
     let manifest = file.file().manifest();
-    manifest.version_text.map_or(null(), |t| manifest.texts.get_c_bytes(t).as_ptr().cast())
+    manifest.version_text.map_or(null(), |text| file.text(text))
 }
 
 /// The file's attributes, a map (of safetensors its "__metadata__"); NULL if absent. Of a model, those of
@@ -248,12 +233,8 @@ pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const z
 /// A missing object is not a failure: zt_last_error stays unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_find(file: Option<&zt_file>, name: *const c_char) -> *const zt_object {
-    let Some(file) = file else { return null() };
-    if name.is_null() {
-        return null();
-    }
     // SAFETY: name ends in a NUL.
-    find(file, unsafe { std::ffi::CStr::from_ptr(name) }.to_bytes())
+    file.zip(unsafe { arg::bytes(name) }).map_or(null(), |(file, name)| find(file, name))
 }
 
 /// As zt_object_find, for a name of length bytes.
@@ -373,8 +354,7 @@ pub unsafe extern "C" fn zt_open_parts(
     deliver(file, "file", || {
         // SAFETY: paths has count pointers.
         let pointers = unsafe { arg::slice(paths, count, "paths")? };
-        let mut paths: Vec<&Path> = Vec::new();
-        paths.try_reserve_exact(pointers.len())?;
+        let mut paths: Vec<&Path> = with_capacity(pointers.len())?;
         for path in pointers {
             // SAFETY: each is NULL or ends in a NUL, and is only used during this call.
             paths.push(unsafe { arg::path(*path)? });
@@ -405,9 +385,6 @@ pub struct zt_part_info {
     /// 0.
     pub reserved: u32,
 }
-
-// SAFETY: repr(C); integers and pointers, which may be zero.
-sized_struct!(zt_part_info: path, size, container, reserved);
 
 /// Fills info for a part, which has to be below zt_part_count. Opens nothing.
 #[unsafe(no_mangle)]
@@ -442,8 +419,11 @@ pub struct zt_model_info {
     pub unlisted: u64,
 }
 
-// SAFETY: repr(C); integers, which may be zero.
-sized_struct!(zt_model_info: passed_over, unlisted);
+// SAFETY: repr(C); integers and pointers, which may be zero.
+sized_struct! {
+    zt_part_info: path, size, container, reserved;
+    zt_model_info: passed_over, unlisted;
+}
 
 /// Fills info for a model. For a file that was opened in another way all counts are 0.
 #[unsafe(no_mangle)]

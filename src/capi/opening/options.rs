@@ -5,10 +5,10 @@ use crate::capi::arg;
 use crate::capi::handle_table::zt_file;
 use crate::capi::opening::progress::{progress, zt_progress_callback};
 use crate::capi::sized::sized_struct;
-use crate::capi::types::enumerations::unknown;
+use crate::capi::types::enumerations::{by_number, unknown};
 use crate::error::{fail, try_format, Result};
 use crate::model::manifest::Container;
-use crate::reader::{copy_path, File, OpenOptions, Shards, VerifyOptions, VerifyReport};
+use crate::reader::{copy_path, File, Mode, OpenOptions, Shards, VerifyOptions, VerifyReport};
 use crate::source::Advice;
 use std::ffi::{c_char, c_void};
 
@@ -88,20 +88,13 @@ fn containers(mask: u32) -> Result<u32> {
     }
 }
 
-fn shards(value: u32) -> Result<Shards> {
-    match value {
-        0 => Ok(Shards::OfModels),
-        1 => Ok(Shards::OnUse),
-        2 => Ok(Shards::AtOpen),
-        3 => Ok(Shards::Never),
-        other => Err(unknown("zt_shards_value", other)),
-    }
-}
+/// By their numbers in zt_shards_value.
+const SHARDS: [Shards; 4] = [Shards::OfModels, Shards::OnUse, Shards::AtOpen, Shards::Never];
 
 fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
     let default = OpenOptions::default();
     Ok(OpenOptions {
-        mode: mode(options.mode)?,
+        mode: by_number("zt_mode", options.mode, &MODES)?,
         strict: arg::flag(options.strict, "zt_open_options.strict")?,
         max_manifest_size: arg::or_default(options.max_manifest_size, default.max_manifest_size),
         max_decoded_size: Some(options.max_decoded_size).filter(|s| *s != 0),
@@ -114,12 +107,11 @@ fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
         thread_hooks: unsafe { hooks::thread_hooks(options.thread_hooks)? },
         // SAFETY: as above.
         allocator: unsafe { hooks::allocator(options.allocator)? },
-        name: match options.name.is_null() {
-            true => None,
-            // SAFETY: name ends in a NUL.
-            false => Some(try_format(format_args!("{}", unsafe { arg::text(options.name, "name")? }))?),
-        },
-        shards: shards(options.shards)?,
+        // SAFETY: name is NULL or ends in a NUL.
+        name: unsafe { arg::optional_text(options.name, "name")? }
+            .map(|name| try_format(format_args!("{name}")))
+            .transpose()?,
+        shards: by_number("zt_shards_value", options.shards, &SHARDS)?,
         allow_trailing: arg::flag(options.allow_trailing, "zt_open_options.allow_trailing")?,
         part: arg::flag(options.part, "zt_open_options.part")?,
         include_unlisted: arg::flag(options.include_unlisted, "zt_open_options.include_unlisted")?,
@@ -201,15 +193,8 @@ pub enum zt_advice_value {
     ZT_ADVICE_RELEASE = 7,
 }
 
-pub(in crate::capi) fn mode(value: zt_mode) -> Result<crate::reader::Mode> {
-    match value {
-        0 => Ok(crate::reader::Mode::Map),
-        1 => Ok(crate::reader::Mode::Read),
-        2 => Ok(crate::reader::Mode::Auto),
-        3 => Ok(crate::reader::Mode::Private),
-        other => Err(unknown("zt_mode", other)),
-    }
-}
+/// By their numbers in zt_mode.
+const MODES: [Mode; 4] = [Mode::Map, Mode::Read, Mode::Auto, Mode::Private];
 
 pub(in crate::capi) fn advice(value: zt_advice) -> Result<Advice> {
     match value {
@@ -223,37 +208,6 @@ pub(in crate::capi) fn advice(value: zt_advice) -> Result<Advice> {
     }
 }
 
-pub(in crate::capi) fn mode_number(mode: crate::reader::Mode) -> zt_mode {
-    use crate::reader::Mode;
-    let value = match mode {
-        Mode::Map => zt_mode_value::ZT_MODE_MAP,
-        Mode::Read => zt_mode_value::ZT_MODE_READ,
-        Mode::Auto => zt_mode_value::ZT_MODE_AUTO,
-        Mode::Private => zt_mode_value::ZT_MODE_PRIVATE,
-    };
-    value as zt_mode
-}
-
-#[cfg(test)]
-mod tests {
-    /// Every constant of the header is accepted, and no other number.
-    #[test]
-    fn every_mode_and_advice_of_the_header_is_known() {
-        let headers =
-            [include_str!("../../../include/ztensor.h"), include_str!("../../../include/ztensor_advanced.h")];
-        let is_named = |prefix: &str, number: u32| {
-            let end = format!(" = {number},");
-            headers.iter().flat_map(|header| header.lines()).any(|line| {
-                line.trim_start().strip_prefix(prefix).is_some_and(|rest| {
-                    rest.trim_start_matches(|c: char| c.is_ascii_uppercase() || c == '_').starts_with(&end)
-                })
-            })
-        };
-        for number in 0..32 {
-            let is_mode = super::mode(number.try_into().unwrap()).is_ok();
-            assert_eq!(is_mode, is_named("ZT_MODE_", number), "mode {number}");
-            let is_advice = super::advice(number).is_ok();
-            assert_eq!(is_advice, is_named("ZT_ADVICE_", number), "advice {number}");
-        }
-    }
+pub(in crate::capi) fn mode_number(mode: Mode) -> zt_mode {
+    MODES.iter().position(|known| *known == mode).map_or(0, |at| at as zt_mode)
 }

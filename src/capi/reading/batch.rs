@@ -8,14 +8,14 @@ use crate::capi::handle_table::Handle;
 use crate::capi::opening::open::zt_file;
 use crate::capi::opening::progress::progress;
 use crate::capi::reading::options::{batch_options, on_done, zt_read_options};
-use crate::capi::sized::sized_struct;
+use crate::capi::sized::{of_fields, sized_struct};
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{self as types, zt_dtype, ZT_WHOLE};
 use crate::error::{fail, Cause, Error, Result};
+use crate::memory::{push, with_capacity};
 use crate::model::sort::sort;
 use crate::reader::{
-    BatchStats, Component, Destination, File, Hyperslab, Object, Request, RowsMut, Selected, Selection,
-    Wanted,
+    BatchStats, Component, Destination, File, Object, Request, RowsMut, Selected, Selection, Wanted,
 };
 use std::ffi::{c_char, c_void, CStr};
 use std::ptr::NonNull;
@@ -100,14 +100,13 @@ pub struct zt_read_stats {
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
-sized_struct!(zt_read_request: component, offset, length, start, count, step, dst, dst_size, tag,
-    rows, row_length, row_stride, dst_stride, verify, convert, lossy, reserved, object
-);
-
-// SAFETY: as above.
-sized_struct!(zt_read_stats:
-    bytes, stored_bytes, requests, digests_verified, nanoseconds, threads, direct, reason, failed
-);
+sized_struct! {
+    zt_read_request:
+        component, offset, length, start, count, step, dst, dst_size, tag,
+        rows, row_length, row_stride, dst_stride, verify, convert, lossy, reserved, object;
+    zt_read_stats:
+        bytes, stored_bytes, requests, digests_verified, nanoseconds, threads, direct, reason, failed;
+}
 
 /// Reads many components, ranges and slices in one call: sorted by file position, on several threads,
 /// straight into the caller's memory where the encoding allows.
@@ -144,8 +143,7 @@ pub unsafe extern "C" fn zt_read_batch(
                 if !batch.keep_going || !is_of_the_file(&error) {
                     return Err(error);
                 }
-                refused.try_reserve(1)?;
-                refused.push((tag, error));
+                push(&mut refused, (tag, error))?;
                 Ok(())
             };
             // SAFETY: requests has count structs.
@@ -178,8 +176,7 @@ unsafe fn plan<'a>(
     count: usize,
     mut refused: impl FnMut(u64, Error) -> Result<()>,
 ) -> Result<Vec<Request<'a>>> {
-    let mut plan: Vec<Request<'a>> = Vec::new();
-    plan.try_reserve_exact(count)?;
+    let mut plan: Vec<Request<'a>> = with_capacity(count)?;
     let (mut is_disjoint, mut end) = (true, 0);
     let mut add = |request: &zt_read_request| {
         // SAFETY: each is NULL, or valid as long as its file is open.
@@ -215,8 +212,7 @@ unsafe fn plan<'a>(
 
 /// Refuses requests that fill the same memory, because they would race. No option allows this.
 pub(in crate::capi) fn check_disjoint(plan: &[Request<'_>]) -> Result<()> {
-    let mut places = Vec::new();
-    places.try_reserve_exact(plan.iter().map(Request::place_count).fold(0, usize::saturating_add))?;
+    let mut places = with_capacity(plan.iter().map(Request::place_count).fold(0, usize::saturating_add))?;
     for (at, request) in plan.iter().enumerate() {
         places.extend(request.places().map(|(start, size)| (start, size, at))); // within what was reserved
     }
@@ -403,7 +399,9 @@ unsafe fn selection_of<'a>(component: &Component<'_>, request: &zt_read_request)
         Selection::Rows { offset, rows, row_length, row_stride }
     } else if !request.count.is_null() {
         // SAFETY: each array has as many numbers as the object has dimensions.
-        Selection::Slab(unsafe { slab_of(&component.object(), request)? })
+        Selection::Slab(unsafe {
+            hyperslab(&component.object(), request.start, request.count, request.step)?
+        })
     } else {
         match (offset, length) {
             (0, ZT_WHOLE) => Selection::Whole,
@@ -435,7 +433,7 @@ unsafe fn selected_of<'a>(object: &Object<'_>, request: &zt_read_request) -> Res
     }
     if !request.count.is_null() {
         // SAFETY: each array has as many numbers as the object has dimensions.
-        return Ok(Selected::Slab(unsafe { slab_of(object, request)? }));
+        return Ok(Selected::Slab(unsafe { hyperslab(object, request.start, request.count, request.step)? }));
     }
     match (offset, length) {
         (0, ZT_WHOLE) => Ok(Selected::Whole),
@@ -472,29 +470,12 @@ fn check_one_kind(request: &zt_read_request) -> Result<()> {
     Err(fail!(InvalidArgument, "{why}"))
 }
 
-/// The hyperslab of a request.
-///
-/// # Safety
-/// Its arrays have as many numbers as the object has dimensions.
-unsafe fn slab_of<'a>(object: &Object<'_>, request: &zt_read_request) -> Result<Hyperslab<'a>> {
-    // SAFETY: the caller ensures this.
-    unsafe { hyperslab(object, request.start, request.count, request.step) }
-}
-
 /// The statistics of a batch, for C.
 pub(in crate::capi) fn stats_of(did: &BatchStats) -> zt_read_stats {
-    zt_read_stats {
-        struct_size: 0,
-        bytes: did.bytes,
-        stored_bytes: did.stored_bytes,
-        requests: did.requests,
-        digests_verified: did.digests_verified,
-        nanoseconds: did.nanoseconds,
-        threads: did.threads,
-        direct: u32::from(did.direct),
-        reason: reason_of(did.reason),
-        failed: did.failed,
-    }
+    let (direct, reason) = (u32::from(did.direct), reason_of(did.reason));
+    of_fields!(zt_read_stats {
+        bytes, stored_bytes, requests, digests_verified, nanoseconds, threads, failed
+    } of did, direct: direct, reason: reason)
 }
 
 /// The reason why the page cache was used or bypassed, for C; NULL if there was no read.

@@ -3,12 +3,12 @@
 use crate::capi::arg;
 use crate::capi::finding::component::zt_component;
 use crate::capi::guard::{deliver, guard_value};
-use crate::capi::opening::open::zt_file;
+use crate::capi::handle_table::FileReference;
 use crate::capi::opening::progress::progress;
 use crate::capi::reading::options::{batch_options, on_done, zt_read_options};
 use crate::capi::status::zt_status;
 use crate::error::Result;
-use crate::memory::AlignedBuffer;
+use crate::memory::{try_box, AlignedBuffer};
 use crate::reader::{Component, Loaded};
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -16,11 +16,12 @@ use std::ptr::null;
 
 /// Decoded bytes of a component. A buffer keeps its file open.
 pub struct zt_buffer {
-    owner: *mut zt_file,
     /// The borrowed bytes; NULL and 0 if `owned` has the bytes.
     borrowed: *const u8,
     size: usize,
     owned: Option<AlignedBuffer>,
+    /// Dropped last: it keeps the file of the bytes open.
+    _owner: FileReference,
 }
 
 /// Gives the component's decoded bytes in a buffer, 64-byte aligned: borrowed if they are mapped and aligned,
@@ -68,19 +69,10 @@ pub extern "C" fn zt_buffer_size(buffer: Option<&zt_buffer>) -> usize {
 /// Ends a buffer and releases its reference to the file. No other thread may use the buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_buffer_free(buffer: *mut zt_buffer) {
-    if buffer.is_null() {
-        return;
+    if !buffer.is_null() {
+        // SAFETY: zt_component_load made it, and the caller does not use it any more.
+        guard_value((), || drop(unsafe { Box::from_raw(buffer) }));
     }
-    guard_value((), || {
-        // SAFETY: zt_component_load made it from a boxed slice of one; the caller does not use it any more.
-        let one = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(buffer, 1)) };
-        let owner = one.first().map(|b| b.owner);
-        drop(one);
-        if let Some(owner) = owner {
-            // SAFETY: zt_component_load took this reference.
-            unsafe { zt_file::release(owner) };
-        }
-    });
 }
 
 impl zt_component {
@@ -94,15 +86,13 @@ impl zt_component {
         &'f self,
         load: impl FnOnce(&Component<'f>) -> Result<Loaded<'f>>,
     ) -> Result<(*mut zt_buffer, bool)> {
-        let mut one = Vec::new();
-        one.try_reserve_exact(1)?;
         let (borrowed, size, owned) = match load(&self.component()?)? {
             Loaded::Borrowed(bytes) => (bytes.as_ptr(), bytes.len(), None),
             Loaded::Owned(memory) => (null(), memory.as_slice().len(), Some(memory)),
         };
         let is_borrowed = owned.is_none();
-        self.owner().retain();
-        one.push(zt_buffer { owner: self.handle.file().cast_mut(), borrowed, size, owned });
-        Ok((Box::into_raw(one.into_boxed_slice()).cast::<zt_buffer>(), is_borrowed))
+        // SAFETY: its file is open.
+        let _owner = unsafe { FileReference::new(self.handle.file()) };
+        Ok((Box::into_raw(try_box(zt_buffer { borrowed, size, owned, _owner })?), is_borrowed))
     }
 }

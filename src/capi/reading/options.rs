@@ -5,7 +5,7 @@ use crate::capi::guard::with_failure;
 use crate::capi::opening::progress::{zt_progress_callback, Context};
 use crate::capi::sized::sized_struct;
 use crate::capi::status::{value, zt_status};
-use crate::capi::types::enumerations::unknown;
+use crate::capi::types::enumerations::by_number;
 use crate::error::Result;
 use crate::reader::{BatchOptions, Direct};
 use std::ffi::{c_char, c_void};
@@ -72,18 +72,28 @@ sized_struct!(zt_read_options:
     keep_going, reserved
 );
 
+/// The options of a batch, of a struct that has them. `$name` is its name in messages.
+macro_rules! batch_fields {
+    ($options:expr, $name:literal) => {{
+        let (given, default) = ($options, BatchOptions::default());
+        let direct = [Direct::Auto, Direct::Never, Direct::Always];
+        BatchOptions {
+            threads: given.threads as usize,
+            direct: by_number("zt_direct", given.direct, &direct)?,
+            chunk_size: arg::or_default(given.chunk_size, default.chunk_size),
+            in_flight: arg::or_default(given.in_flight, default.in_flight),
+            verify: arg::flag(given.verify, concat!($name, ".verify"))?,
+            pinned: arg::flag(given.pinned, concat!($name, ".pinned"))?,
+            keep_going: arg::flag(given.keep_going, concat!($name, ".keep_going"))?,
+        }
+    }};
+}
+
+pub(in crate::capi) use batch_fields;
+
 pub(in crate::capi) fn batch_options(options: &zt_read_options) -> Result<BatchOptions> {
     arg::zero(options.reserved, "zt_read_options.reserved")?;
-    let default = BatchOptions::default();
-    Ok(BatchOptions {
-        threads: options.threads as usize,
-        direct: direct(options.direct)?,
-        chunk_size: arg::or_default(options.chunk_size, default.chunk_size),
-        in_flight: arg::or_default(options.in_flight, default.in_flight),
-        verify: arg::flag(options.verify, "zt_read_options.verify")?,
-        pinned: arg::flag(options.pinned, "zt_read_options.pinned")?,
-        keep_going: arg::flag(options.keep_going, "zt_read_options.keep_going")?,
-    })
+    Ok(batch_fields!(options, "zt_read_options"))
 }
 
 /// The callback for requests that are done.
@@ -97,14 +107,5 @@ pub(in crate::capi) fn on_done(options: &zt_read_options) -> impl Fn(u64, &Resul
             Ok(()) => call(value::ZT_OK as zt_status, c"".as_ptr()),
             Err(error) => with_failure(error, call),
         }
-    }
-}
-
-pub(in crate::capi) fn direct(value: zt_direct) -> Result<Direct> {
-    match value {
-        0 => Ok(Direct::Auto),
-        1 => Ok(Direct::Never),
-        2 => Ok(Direct::Always),
-        other => Err(unknown("zt_direct", other)),
     }
 }

@@ -3,14 +3,13 @@
 use crate::capi::advanced::hooks::zt_thread_hooks;
 use crate::capi::arg;
 use crate::capi::guard::{message, set_last_error};
-use crate::capi::reading::options::{direct, zt_direct};
+use crate::capi::reading::options::{batch_fields, zt_direct};
 use crate::capi::sized::sized_struct;
-use crate::capi::status::{value, zt_status};
-use crate::capi::types::enumerations::unknown;
+use crate::capi::status::zt_status;
+use crate::capi::types::enumerations::by_number;
 use crate::error::Result;
-use crate::reader::{BatchOptions, Event, LoadOptions, Next, Order};
+use crate::reader::{BatchOptions, Direct, Event, LoadOptions, Next, Order};
 use std::ffi::{c_char, c_void};
-use std::ptr::null;
 
 /// The order in which a load begins its requests.
 pub type zt_load_order = i32;
@@ -112,49 +111,23 @@ pub struct zt_load_event {
 }
 
 // SAFETY: repr(C); integers and pointers, which may be zero.
-sized_struct!(zt_load_options:
-    threads, direct, chunk_size, in_flight, verify, pinned, order, keep_going, ring, slot_size, slot_count, thread_hooks
-);
-
-// SAFETY: as above.
-sized_struct!(zt_load_event: kind, status, message, tag, data, size, offset, last, slot, piece, reserved);
+sized_struct! {
+    zt_load_options:
+        threads, direct, chunk_size, in_flight, verify, pinned, order, keep_going, ring, slot_size,
+        slot_count, thread_hooks;
+    zt_load_event: kind, status, message, tag, data, size, offset, last, slot, piece, reserved;
+}
 
 pub(in crate::capi) fn load_options(options: &zt_load_options) -> Result<LoadOptions> {
-    let default = BatchOptions::default();
-    let batch = BatchOptions {
-        threads: options.threads as usize,
-        direct: direct(options.direct)?,
-        chunk_size: arg::or_default(options.chunk_size, default.chunk_size),
-        in_flight: arg::or_default(options.in_flight, default.in_flight),
-        verify: arg::flag(options.verify, "zt_load_options.verify")?,
-        // The library's own ring is on huge pages. For a ring of the caller, the caller says so.
-        pinned: arg::flag(options.pinned, "zt_load_options.pinned")?,
-        keep_going: arg::flag(options.keep_going, "zt_load_options.keep_going")?,
-    };
-    let order = match options.order {
-        0 => Order::Position,
-        1 => Order::Given,
-        2 => Order::Largest,
-        other => return Err(unknown("zt_load_order", other)),
-    };
-    Ok(LoadOptions { batch, order })
+    // The library's own ring is on huge pages. For a ring of the caller, the caller says so.
+    let batch = batch_fields!(options, "zt_load_options");
+    let orders = [Order::Position, Order::Given, Order::Largest];
+    Ok(LoadOptions { batch, order: by_number("zt_load_order", options.order, &orders)? })
 }
 
 pub(in crate::capi) fn event_of(next: Next) -> zt_load_event {
-    let nothing = zt_load_event {
-        struct_size: 0,
-        kind: zt_load_kind_value::ZT_LOAD_KIND_NOTHING as zt_load_kind,
-        status: value::ZT_OK as zt_status,
-        message: c"".as_ptr(),
-        tag: 0,
-        data: null(),
-        size: 0,
-        offset: 0,
-        last: 0,
-        slot: ZT_NO_SLOT,
-        piece: 0,
-        reserved: 0,
-    };
+    // The kind is ZT_LOAD_KIND_NOTHING, and the status ZT_OK.
+    let nothing = zt_load_event { message: c"".as_ptr(), slot: ZT_NO_SLOT, ..arg::zeroed() };
     let failure = |outcome: &Result<()>| match outcome {
         Ok(()) => (nothing.status, nothing.message),
         Err(error) => (set_last_error(error), message()),

@@ -3,7 +3,7 @@
 use crate::capi::advanced::hooks::thread_hooks;
 use crate::capi::arg;
 use crate::capi::guard::{deliver, guard, guard_value};
-use crate::capi::opening::open::zt_file;
+use crate::capi::handle_table::{zt_file, FileReference};
 use crate::capi::reading::batch::{
     add_request, check_disjoint, stats_of, zt_read_request, zt_read_stats, Target, REQUESTS,
 };
@@ -12,7 +12,7 @@ use crate::capi::streaming::event::{
     event_of, load_options, zt_load_event, zt_load_kind, zt_load_kind_value, zt_load_options, ZT_NO_SLOT,
 };
 use crate::error::{fail, Result};
-use crate::memory::try_box;
+use crate::memory::{push, try_box, with_capacity};
 use crate::model::sort::{sort, sort_by_key};
 use crate::reader::{BatchStats, Destination, Load, Request, Ring, SourceStats};
 use crate::source::ByteSource;
@@ -25,7 +25,8 @@ use std::time::Duration;
 pub struct zt_load {
     /// Dropped before `files`, because its requests use them.
     group: ThreadGroup<Load<'static>>,
-    files: Files,
+    /// The files, in the order in which requests use them.
+    files: Vec<FileReference>,
     /// The files and parts that it reads. The list is made when it is first needed.
     parts: OnceLock<Vec<ReadPart>>,
 }
@@ -38,11 +39,6 @@ pub(in crate::capi) struct ReadPart {
     source: usize,
 }
 
-// SAFETY: it refers to a file, which any thread may use.
-unsafe impl Send for ReadPart {}
-// SAFETY: as above.
-unsafe impl Sync for ReadPart {}
-
 impl Drop for zt_load {
     /// Ends the load. This also happens if its handle could not be made: its threads would wait for a
     /// consumer forever.
@@ -53,38 +49,15 @@ impl Drop for zt_load {
     }
 }
 
-/// References to the files that a load reads, in the order in which requests use them.
-struct Files(Vec<*const zt_file>);
-
-// SAFETY: the references are counted atomically, and any thread may use the files.
-unsafe impl Send for Files {}
-// SAFETY: as above.
-unsafe impl Sync for Files {}
-
-impl Files {
-    /// Takes references to the files of requests. `named` has each file with the number of a request.
-    fn of(mut named: Vec<(*const zt_file, usize)>) -> Result<Files> {
-        sort(&mut named);
-        named.dedup_by_key(|(file, _)| *file);
-        sort_by_key(&mut named, |(_, request)| *request);
-        let mut files = Files(Vec::new());
-        files.0.try_reserve_exact(named.len())?;
-        for (file, _) in named {
-            // SAFETY: the file is open during the call.
-            unsafe { &*file }.retain();
-            files.0.push(file);
-        }
-        Ok(files)
-    }
-}
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        for file in self.0.drain(..) {
-            // SAFETY: `of` took this reference.
-            unsafe { zt_file::release(file.cast_mut()) };
-        }
-    }
+/// Takes references to the files of requests. `named` has each file with the number of a request.
+fn references(mut named: Vec<(*const zt_file, usize)>) -> Result<Vec<FileReference>> {
+    sort(&mut named);
+    named.dedup_by_key(|(file, _)| *file);
+    sort_by_key(&mut named, |(_, request)| *request);
+    let mut files = with_capacity(named.len())?;
+    // SAFETY: the files are open during the call.
+    files.extend(named.into_iter().map(|(file, _)| unsafe { FileReference::new(file) }));
+    Ok(files)
 }
 
 /// Starts to read the requests in the background and returns at once; zt_load_next gives what was read.
@@ -223,19 +196,15 @@ impl zt_load {
         let address = |source: &dyn ByteSource| std::ptr::from_ref(source).addr();
         let mut sources: Vec<(usize, usize)> = Vec::new();
         for (number, source) in self.group.value().sources().enumerate() {
-            sources.try_reserve(1)?;
-            sources.push((address(source), number));
+            push(&mut sources, (address(source), number))?;
         }
         sort(&mut sources);
         let mut parts = Vec::new();
-        for file in &self.files.0 {
-            // SAFETY: `files` has a reference.
-            let in_file = unsafe { &**file }.file().parts();
-            for (number, part) in (0u32..).zip(in_file) {
+        for file in &self.files {
+            for (number, part) in (0u32..).zip(file.file().file().parts()) {
                 let found = sources.binary_search_by_key(&address(part.source()), |(address, _)| *address);
                 if let Some((_, source)) = found.ok().and_then(|at| sources.get(at)) {
-                    parts.try_reserve(1)?;
-                    parts.push(ReadPart { file: *file, part: number, source: *source });
+                    push(&mut parts, ReadPart { file: file.file(), part: number, source: *source })?;
                 }
             }
         }
@@ -270,18 +239,19 @@ impl zt_load {
 ///
 /// # Safety
 /// `requests` has `count` structs. The load owns the destinations until it ends, and keeps the files open.
-unsafe fn plan(requests: *const zt_read_request, count: usize) -> Result<(Vec<Request<'static>>, Files)> {
-    let mut plan: Vec<Request<'static>> = Vec::new();
-    plan.try_reserve_exact(count)?;
+unsafe fn plan(
+    requests: *const zt_read_request,
+    count: usize,
+) -> Result<(Vec<Request<'static>>, Vec<FileReference>)> {
+    let mut plan: Vec<Request<'static>> = with_capacity(count)?;
     let mut named: Vec<(*const zt_file, usize)> = Vec::new();
     let mut with = |request: &zt_read_request| {
         // SAFETY: each is NULL or belongs to a file that is open and kept open.
         let target: Target<'static> = unsafe { Target::of(request)? };
-        let file = std::ptr::from_ref(target.owner());
+        let file = target.handle().file();
         // Most requests have the file of the request before.
         if named.last().is_none_or(|(last, _)| *last != file) {
-            named.try_reserve(1)?;
-            named.push((file, plan.len()));
+            push(&mut named, (file, plan.len()))?;
         }
         // SAFETY: the caller ensures this.
         let planned = unsafe { add_request(&mut plan, target, request)? };
@@ -295,7 +265,7 @@ unsafe fn plan(requests: *const zt_read_request, count: usize) -> Result<(Vec<Re
     if has_rows || !places().is_sorted_by(|one, other| one.0.saturating_add(one.1) <= other.0) {
         check_disjoint(&plan)?;
     }
-    Ok((plan, Files::of(named)?))
+    Ok((plan, references(named)?))
 }
 
 /// The default size of a slot, and the default number of slots.

@@ -1,14 +1,13 @@
 //! Statistics of a load for each of its files.
 
 use crate::capi::arg;
-use crate::capi::finding::list::stride;
+use crate::capi::finding::list::fill_array;
 use crate::capi::guard::guard;
 use crate::capi::opening::open::zt_file;
 use crate::capi::reading::batch::reason_of;
-use crate::capi::sized::{sized_struct, SizedStruct};
+use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
 use crate::capi::streaming::load::zt_load;
-use crate::error::Result;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
@@ -48,43 +47,26 @@ pub unsafe extern "C" fn zt_load_get_part_stats(
 ) -> zt_status {
     guard(|| {
         let load = arg::required(load, "load")?;
-        let filled = arg::required(filled, "filled")?;
-        load.check_here()?;
-        // SAFETY: the caller ensures this.
-        filled.write(if count == 0 { 0 } else { unsafe { fill(load, first, stats, count)? } });
-        Ok(())
+        arg::put(filled, "filled", || {
+            load.check_here()?;
+            if count == 0 {
+                return Ok(0);
+            }
+            let parts = load.parts()?.get(first..).unwrap_or_default().iter();
+            let found = parts.map_while(|read| {
+                let source = load.source_stats(read)?;
+                Some(zt_load_part_stats {
+                    struct_size: 0,
+                    file: read.file,
+                    stored_bytes: source.stored_bytes,
+                    direct_bytes: source.direct_bytes,
+                    reason: reason_of(source.reason),
+                    part: read.part,
+                    reserved: 0,
+                })
+            });
+            // SAFETY: stats has count structs; the first begins with its size.
+            unsafe { fill_array(stats, count, found) }
+        })
     })
-}
-
-/// Fills the structs. Returns how many.
-///
-/// # Safety
-/// `stats` is NULL or has `count` structs; the first begins with its size.
-unsafe fn fill(load: &zt_load, first: usize, stats: *mut zt_load_part_stats, count: usize) -> Result<usize> {
-    // SAFETY: the caller ensures this.
-    let stride = unsafe { stride(stats, count)? };
-    let mut filled = 0usize;
-    for read in load.parts()?.get(first..).unwrap_or_default().iter().take(count) {
-        let Some(source) = load.source_stats(read) else { break };
-        let reason = source.reason;
-        let found = zt_load_part_stats {
-            struct_size: stride,
-            file: read.file,
-            stored_bytes: source.stored_bytes,
-            direct_bytes: source.direct_bytes,
-            reason: reason_of(reason),
-            part: read.part,
-            reserved: 0,
-        };
-        let place = stats.wrapping_byte_add(filled.wrapping_mul(stride));
-        // SAFETY: there is space for this many structs of `stride` bytes, and a struct is not larger than its
-        // size.
-        unsafe {
-            let known = stride.min(zt_load_part_stats::SIZE);
-            std::ptr::copy_nonoverlapping((&raw const found).cast::<u8>(), place.cast::<u8>(), known);
-            arg::zero_unknown(place, stride);
-        }
-        filled = filled.saturating_add(1);
-    }
-    Ok(filled)
 }

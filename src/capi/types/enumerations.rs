@@ -75,6 +75,15 @@ pub(in crate::capi) fn unknown(what: &str, value: impl std::fmt::Display) -> cra
     fail!(InvalidArgument, "{value} is not a {what}")
 }
 
+/// The value with that number, which counts from 0.
+pub(in crate::capi) fn by_number<N, T: Copy>(what: &str, number: N, values: &[T]) -> Result<T>
+where
+    N: TryInto<usize> + Copy + std::fmt::Display,
+{
+    let found = number.try_into().ok().and_then(|at| values.get(at));
+    found.copied().ok_or_else(|| unknown(what, number))
+}
+
 pub(in crate::capi) fn dtype(value: zt_dtype) -> Result<Dtype> {
     Dtype::from_number(value).ok_or_else(|| unknown("zt_dtype that can be used here", value))
 }

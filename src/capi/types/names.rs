@@ -26,13 +26,12 @@ pub unsafe extern "C" fn zt_dtype_from_name(
     dtype: Option<&mut MaybeUninit<zt_dtype>>,
 ) -> zt_status {
     guard(|| {
-        let dtype = arg::required(dtype, "dtype")?;
-        // SAFETY: name ends in a NUL.
-        let name = unsafe { arg::text(name, "name")? };
-        let found = Dtype::from_name(name).or_else(|| Dtype::from_old_name(name));
-        let found = found.ok_or_else(|| fail!(NotFound, "there is no dtype {name:?}"))?;
-        dtype.write(found.number());
-        Ok(())
+        arg::put(dtype, "dtype", || {
+            // SAFETY: name ends in a NUL.
+            let name = unsafe { arg::text(name, "name")? };
+            let found = Dtype::from_name(name).or_else(|| Dtype::from_old_name(name));
+            found.map(Dtype::number).ok_or_else(|| fail!(NotFound, "there is no dtype {name:?}"))
+        })
     })
 }
 
@@ -58,13 +57,12 @@ pub unsafe extern "C" fn zt_type_from_name(
     r#type: Option<&mut MaybeUninit<zt_type>>,
 ) -> zt_status {
     guard(|| {
-        let out = arg::required(r#type, "type")?;
-        // SAFETY: name ends in a NUL.
-        let name = unsafe { arg::text(name, "name")? };
-        let found = Logical::from_name(name);
-        let found = found.ok_or_else(|| fail!(NotFound, "there is no logical type {name:?}"))?;
-        out.write(found.number());
-        Ok(())
+        arg::put(r#type, "type", || {
+            // SAFETY: name ends in a NUL.
+            let name = unsafe { arg::text(name, "name")? };
+            let found = Logical::from_name(name).map(Logical::number);
+            found.ok_or_else(|| fail!(NotFound, "there is no logical type {name:?}"))
+        })
     })
 }
 
@@ -81,9 +79,7 @@ pub extern "C" fn zt_type_block(
         let none = || types::unknown("zt_type that has a block", r#type);
         let block = types::logical(r#type)?.ok_or_else(none)?.block();
         for (out, number) in [(elements, block.elements), (bytes, block.bytes)] {
-            if let Some(out) = out {
-                out.write(usize::try_from(number).unwrap_or(usize::MAX));
-            }
+            arg::put_optional(out, usize::try_from(number).unwrap_or(usize::MAX));
         }
         Ok(())
     })
@@ -123,12 +119,8 @@ pub extern "C" fn zt_type_from_ggml(
     guard(|| {
         let found = u32::try_from(ggml_type).ok().and_then(ggml_type_from_number);
         let (stored, logical) = found.ok_or_else(|| fail!(NotFound, "ggml type {ggml_type} is unknown"))?;
-        if let Some(dtype) = dtype {
-            dtype.write(stored.number());
-        }
-        if let Some(out) = r#type {
-            out.write(logical.map_or(zt_type_value::ZT_TYPE_NONE as zt_type, Logical::number));
-        }
+        arg::put_optional(dtype, stored.number());
+        arg::put_optional(r#type, logical.map_or(zt_type_value::ZT_TYPE_NONE as zt_type, Logical::number));
         Ok(())
     })
 }

@@ -3,11 +3,10 @@
 use self::zt_attribute_kind_value as kind;
 use crate::capi::arg;
 use crate::capi::attributes::value;
-use crate::capi::guard::guard;
 use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{self as types, zt_dtype};
-use crate::capi::writing::writer::{open, zt_writer};
+use crate::capi::writing::writer::{with_writer, zt_writer};
 use crate::error::{fail, Result};
 use crate::model::numbers;
 use crate::model::value::{Element, OwnedValue, ValueBuilder};
@@ -166,15 +165,6 @@ unsafe fn strings(given: &zt_attribute, to: &mut ValueBuilder<'_>) -> Result<()>
     to.end().map(drop)
 }
 
-/// The key of an attribute.
-///
-/// # Safety
-/// `attribute` is as documented. `key` ends in a NUL, or has the length that `attribute` gives.
-unsafe fn sized_key<'a>(key: *const c_char, attribute: *const zt_attribute) -> Result<&'a str> {
-    // SAFETY: the caller ensures this.
-    unsafe { arg::sized_text(key, arg::required_struct(attribute)?.key_length, "key") }
-}
-
 /// Sets an attribute of the file or of an object, replaces it, or removes it with ZT_ATTRIBUTE_KIND_REMOVE.
 /// In C: zt_write_attribute(w, NULL, 0, "layers", &ZT_ATTRIBUTE_I64(32)). Nothing is kept after the call.
 ///
@@ -191,10 +181,12 @@ pub unsafe extern "C" fn zt_write_attribute(
     key: *const c_char,
     attribute: *const zt_attribute,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         // SAFETY: attribute is as documented; key ends in a NUL or has key_length bytes.
-        let (key, value) = unsafe { (sized_key(key, attribute)?, value(attribute)?) };
+        let (key, value) = unsafe {
+            let length = arg::required_struct(attribute)?.key_length;
+            (arg::sized_text(key, length, "key")?, value(attribute)?)
+        };
         if object.is_null() && object_length == 0 {
             return match value {
                 Some(value) => writer.set_attribute(key, value.get()),

@@ -1,14 +1,14 @@
 //! Writes many dense objects in one call.
 
 use crate::capi::arg;
-use crate::capi::guard::guard;
 use crate::capi::reading::batch::REQUESTS;
 use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{self as types, zt_dtype, zt_encoding, zt_type};
 use crate::capi::writing::options::{self, zt_digest};
-use crate::capi::writing::writer::{open, zt_writer};
+use crate::capi::writing::writer::{with_writer, zt_writer};
 use crate::error::Result;
+use crate::memory::with_capacity;
 use crate::writer::DenseSpec;
 use std::ffi::{c_char, c_void};
 
@@ -55,8 +55,7 @@ pub unsafe extern "C" fn zt_write_batch(
     requests: *const zt_write_request,
     count: usize,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         // SAFETY: requests has count structs.
         let objects = unsafe { objects(requests, count)? };
         writer.write_batch(&objects)
@@ -68,8 +67,7 @@ pub unsafe extern "C" fn zt_write_batch(
 /// # Safety
 /// `requests` has `count` structs. They are as documented, and do not change for `'a`.
 unsafe fn objects<'a>(requests: *const zt_write_request, count: usize) -> Result<Vec<DenseSpec<'a>>> {
-    let mut objects = Vec::new();
-    objects.try_reserve_exact(count)?;
+    let mut objects = with_capacity(count)?;
     let add = |request: &zt_write_request| {
         // SAFETY: the caller ensures this.
         objects.push(unsafe { one(request)? });

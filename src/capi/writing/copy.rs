@@ -3,13 +3,12 @@
 
 use crate::capi::arg;
 use crate::capi::finding::object::zt_object;
-use crate::capi::guard::guard;
 use crate::capi::handle_table::zt_file;
 use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{self as types, zt_dtype, zt_encoding, zt_type};
 use crate::capi::writing::options::{self, zt_digest};
-use crate::capi::writing::writer::{copied_name, open, zt_writer};
+use crate::capi::writing::writer::{copied_name, with_writer, zt_writer};
 use crate::writer::Recode;
 use std::ffi::c_char;
 
@@ -55,8 +54,7 @@ pub unsafe extern "C" fn zt_write_copy(
     object: Option<&zt_object>,
     options: *const zt_copy_options,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         let object = arg::required(object, "object")?.object()?;
         // SAFETY: options is NULL or has the size it gives.
         let options: zt_copy_options = unsafe { arg::options(options)? };
@@ -82,5 +80,5 @@ pub extern "C" fn zt_write_copy_attributes(
     writer: Option<&mut zt_writer>,
     file: Option<&zt_file>,
 ) -> zt_status {
-    guard(|| open(writer)?.copy_attributes(arg::required(file, "file")?.file()))
+    with_writer(writer, |writer| writer.copy_attributes(arg::required(file, "file")?.file()))
 }

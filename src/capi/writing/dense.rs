@@ -1,12 +1,12 @@
 //! Writes an object in one call.
 
 use crate::capi::arg::{self, ArrayNames};
-use crate::capi::guard::guard;
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{self as types, zt_dtype, zt_type};
 use crate::capi::writing::options::{self, zt_component_desc, zt_object_desc};
-use crate::capi::writing::writer::{open, zt_writer};
+use crate::capi::writing::writer::{with_writer, zt_writer};
 use crate::error::fail;
+use crate::memory::with_capacity;
 use crate::writer::{ComponentSpec, DenseSpec};
 use std::ffi::{c_char, c_void};
 
@@ -32,8 +32,7 @@ pub unsafe extern "C" fn zt_write_dense(
     data: *const c_void,
     size: usize,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         // SAFETY: name, shape and data are as documented.
         let (name, shape, data) = unsafe {
             (
@@ -67,8 +66,7 @@ pub unsafe extern "C" fn zt_write_csr(
     indices: *const u64,
     indptr: *const u64,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         // SAFETY: the pointers are as documented.
         unsafe {
             let name = arg::sized_text(name, name_length, "name")?;
@@ -102,8 +100,7 @@ pub unsafe extern "C" fn zt_write_coo(
     values_size: usize,
     coords: *const u64,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         let total = rank.checked_mul(nnz);
         let total =
             total.ok_or_else(|| fail!(InvalidArgument, "{rank} runs of {nnz} coordinates are too many"))?;
@@ -128,15 +125,13 @@ pub unsafe extern "C" fn zt_write_object(
     writer: Option<&mut zt_writer>,
     desc: *const zt_object_desc,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         // SAFETY: the structs are as documented.
         unsafe {
             let desc: zt_object_desc = arg::required_struct(desc)?;
             let object = options::object_spec(&desc)?;
             let count = desc.component_count;
-            let mut components: Vec<(ComponentSpec<'_>, &[u8])> = Vec::new();
-            components.try_reserve_exact(count)?;
+            let mut components: Vec<(ComponentSpec<'_>, &[u8])> = with_capacity(count)?;
             let add = |part: &zt_component_desc| {
                 let (spec, data) = options::component_spec(part)?;
                 if data.is_none() && part.size != 0 {

@@ -3,18 +3,18 @@
 use crate::capi::advanced::hooks::{self, zt_thread_hooks};
 use crate::capi::arg;
 use crate::capi::attributes::value::{self, zt_value};
-use crate::capi::opening::progress::{progress, zt_progress_callback};
+use crate::capi::opening::progress::zt_progress_callback;
 use crate::capi::sized::sized_struct;
 use crate::capi::types::enumerations::{
-    self as types, unknown, zt_dtype, zt_encoding, zt_format, zt_type, zt_type_value,
+    self as types, by_number, unknown, zt_dtype, zt_encoding, zt_format, zt_type, zt_type_value,
 };
 use crate::container;
 use crate::digest::Algorithm;
 use crate::error::{fail, Result};
 use crate::model::dtype::Logical;
-use crate::model::manifest::{Encoding, Version};
+use crate::model::manifest::Encoding;
 use crate::model::value::Attributes;
-use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
+use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, WriterOptions};
 use std::ffi::{c_char, c_void};
 
 /// The version of the file to write.
@@ -102,21 +102,6 @@ pub struct zt_write_options {
     pub allow_damaged: u32,
 }
 
-// SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
-sized_struct!(zt_write_options:
-    spec, encoding, alignment, large_alignment, large_size, zstd_level, digest, threads, durable,
-    frame_size, context, progress, thread_hooks, canonical, allow_damaged
-);
-
-/// Makes the writer report its progress as the options say.
-pub(in crate::capi) fn reporting(mut writer: Writer, options: &zt_write_options) -> Result<Writer> {
-    if options.progress.is_some() {
-        let progress = progress(options.progress, options.context);
-        writer.on_progress(move |written| progress(written, 0))?;
-    }
-    Ok(writer)
-}
-
 /// A component to write.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -144,11 +129,6 @@ pub struct zt_component_desc {
     /// Bytes of type_name; 0 if it is NUL-ended.
     pub type_name_length: usize,
 }
-
-// SAFETY: as above.
-sized_struct!(zt_component_desc:
-    role, role_length, dtype, r#type, type_name, encoding, digest, data, size, type_name_length
-);
 
 /// An object to write.
 #[repr(C)]
@@ -182,12 +162,6 @@ pub struct zt_object_desc {
     pub format_name_length: usize,
 }
 
-// SAFETY: as above.
-sized_struct!(zt_object_desc:
-    name, name_length, format, reserved, format_name, shape, rank, components, component_count, attributes,
-    attributes_json, format_name_length
-);
-
 /// What a finished writer wrote.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -208,11 +182,25 @@ pub struct zt_write_summary {
     pub damaged: u64,
 }
 
-// SAFETY: as above.
-sized_struct!(zt_write_summary: file_size, objects, components, stored_bytes, data_bytes, damaged);
+// SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
+sized_struct! {
+    zt_write_options:
+        spec, encoding, alignment, large_alignment, large_size, zstd_level, digest, threads, durable,
+        frame_size, context, progress, thread_hooks, canonical, allow_damaged;
+    zt_component_desc:
+        role, role_length, dtype, r#type, type_name, encoding, digest, data, size, type_name_length;
+    zt_object_desc:
+        name, name_length, format, reserved, format_name, shape, rank, components, component_count,
+        attributes, attributes_json, format_name_length;
+    zt_write_summary: file_size, objects, components, stored_bytes, data_bytes, damaged;
+}
 
 pub(in crate::capi) fn writer_options(options: &zt_write_options) -> Result<WriterOptions> {
-    let version = spec_version(options.spec)?;
+    let version = match options.spec {
+        0 => Some(container::NEWEST),
+        number => container::version_to_write(number),
+    };
+    let version = version.ok_or_else(|| unknown("zt_spec that can be written", options.spec))?;
     let default = WriterOptions::default();
     Ok(WriterOptions {
         version,
@@ -330,20 +318,7 @@ pub(in crate::capi) unsafe fn attributes(desc: &zt_object_desc) -> Result<Attrib
 
 /// The digest to write. The outer `None` is the default, the inner one means no digest.
 pub(in crate::capi) fn digest(value: zt_digest) -> Result<Option<Option<Algorithm>>> {
-    match value {
-        0 => Ok(None),
-        1 => Ok(Some(None)),
-        2 => Ok(Some(Some(Algorithm::Crc32c))),
-        3 => Ok(Some(Some(Algorithm::Sha256))),
-        4 => Ok(Some(Some(Algorithm::Xxh3))),
-        other => Err(unknown("zt_digest", other)),
-    }
-}
-
-pub(in crate::capi) fn spec_version(value: zt_spec) -> Result<Version> {
-    let version = match value {
-        0 => Some(container::NEWEST),
-        number => container::version_to_write(number),
-    };
-    version.ok_or_else(|| unknown("zt_spec that can be written", value))
+    let known = [Algorithm::Crc32c, Algorithm::Sha256, Algorithm::Xxh3].map(|known| Some(Some(known)));
+    let [crc32c, sha256, xxh3] = known;
+    by_number("zt_digest", value, &[None, Some(None), crc32c, sha256, xxh3])
 }

@@ -2,6 +2,8 @@
 
 use crate::capi::arg;
 use crate::capi::guard::{deliver, guard, guard_value};
+use crate::capi::opening::progress::progress;
+use crate::capi::sized::of_fields;
 use crate::capi::status::zt_status;
 use crate::capi::writing::options::{
     self, zt_component_desc, zt_object_desc, zt_write_options, zt_write_summary,
@@ -27,11 +29,16 @@ pub struct zt_writer {
     sink: u64,
 }
 
-/// The writer of a handle.
-pub(in crate::capi) fn open(handle: Option<&mut zt_writer>) -> Result<&mut Writer> {
-    let handle = arg::required(handle, "writer")?;
-    check_not_in_sink(handle.sink)?;
-    Ok(&mut handle.writer)
+/// Runs `body` with the writer of a handle, as [`guard`] does.
+pub(in crate::capi) fn with_writer(
+    handle: Option<&mut zt_writer>,
+    body: impl FnOnce(&mut Writer) -> Result<()>,
+) -> zt_status {
+    guard(|| {
+        let handle = arg::required(handle, "writer")?;
+        check_not_in_sink(handle.sink)?;
+        body(&mut handle.writer)
+    })
 }
 
 /// Fails in a function of the writer's own sink. Using the writer there would change it during the call that
@@ -71,11 +78,14 @@ impl Drop for CloseGuard {
 
 /// Makes the handle of a writer. `sink` is the number of its sink, or 0.
 pub(in crate::capi) fn handle(
-    writer: Writer,
+    mut writer: Writer,
     sink: u64,
     options: &zt_write_options,
 ) -> Result<*mut zt_writer> {
-    let writer = options::reporting(writer, options)?;
+    if options.progress.is_some() {
+        let progress = progress(options.progress, options.context);
+        writer.on_progress(move |written| progress(written, 0))?;
+    }
     Ok(Box::into_raw(try_box(zt_writer { writer, sink })?))
 }
 
@@ -155,8 +165,7 @@ pub unsafe extern "C" fn zt_write_begin(
     writer: Option<&mut zt_writer>,
     desc: *const zt_object_desc,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         // SAFETY: the struct is as documented.
         unsafe {
             let desc: zt_object_desc = arg::required_struct(desc)?;
@@ -182,8 +191,7 @@ pub unsafe extern "C" fn zt_write_component(
     writer: Option<&mut zt_writer>,
     desc: *const zt_component_desc,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         // SAFETY: the struct is as documented.
         let (spec, data) = unsafe { options::component_spec(&arg::required_struct(desc)?)? };
         match data {
@@ -204,8 +212,7 @@ pub unsafe extern "C" fn zt_write_data(
     data: *const c_void,
     size: usize,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         // SAFETY: data has size bytes.
         writer.data(unsafe { arg::slice(data.cast::<u8>(), size, "data")? })
     })
@@ -220,7 +227,7 @@ pub unsafe extern "C" fn zt_write_data(
 /// equal those of an earlier component.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
-    guard(|| open(writer)?.end())
+    with_writer(writer, |writer| writer.end())
 }
 
 /// The name of a copy.
@@ -260,15 +267,9 @@ pub unsafe extern "C" fn zt_write_finish(
         unsafe { arg::struct_size(summary.cast_const())? };
         let writer = close_guard.writer();
         let did = writer.finish().map_err(|e| writer.abort(e))?;
-        let filled = zt_write_summary {
-            struct_size: 0,
-            file_size: did.file_size,
-            objects: did.objects,
-            components: did.components,
-            stored_bytes: did.stored_bytes,
-            data_bytes: did.data_bytes,
-            damaged: did.damaged,
-        };
+        let filled = of_fields!(zt_write_summary {
+            file_size, objects, components, stored_bytes, data_bytes, damaged
+        } of did);
         // SAFETY: summary is NULL or has the size it gives.
         unsafe { arg::fill(summary, filled) }
     })

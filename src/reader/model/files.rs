@@ -13,16 +13,16 @@
 //! folder of its target.
 
 use super::finder;
-use super::finder::{folder_of, Finder, Found, ModelFiles};
+use super::finder::{folder_of, Found, ModelFiles};
 use super::folder;
 use super::folder::{is_one_model, preferred_index};
-use super::indexes::{rules, unreadable, FoundIndex};
+use super::indexes::{rules, unreadable, Finder, FoundIndex};
 use super::listing::{is_index_name, is_json, Listing};
 use super::numbered::NumberedName;
 use crate::container::{Limits, ShardIndex};
 use crate::error::{fail, Result};
 use crate::io::path;
-use crate::memory::Budget;
+use crate::memory::{push, Budget};
 use crate::reader::store::{follow, Store, MAX_LINKS};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -88,10 +88,10 @@ impl Finder<'_> {
         let Some(name) = path.file_name().and_then(OsStr::to_str) else { return Ok(Found::Alone) };
         let folder = folder_of(path);
         if is_json(name) {
-            if !self.indexes().is_index(path, name)? {
+            if !self.is_index(path, name)? {
                 return Ok(Found::Alone);
             }
-            let index = self.indexes().read(path)?;
+            let index = self.read_index(path)?;
             let listing = Listing::around(self.store, folder, self.budget)?;
             return self.of_index(folder, path, index, listing.as_ref());
         }
@@ -124,13 +124,12 @@ impl Finder<'_> {
                 None => Ok(None),
             };
         };
-        let found = self.indexes().all(folder, listing, &|_, index| rules(index, name))?;
+        let found = self.all_indexes(folder, listing, &|_, index| rules(index, name))?;
         let (mut ruling, mut broken) = (Vec::new(), None);
         for FoundIndex { name: index_name, index } in found {
             match index {
                 Ok(index) => {
-                    ruling.try_reserve(1)?;
-                    ruling.push((index_name, index));
+                    push(&mut ruling, (index_name, index))?;
                 }
                 // This broken index may be the index of this file.
                 Err(e) if is_index_name(index_name) && is_one_model(index_name, name)? => {
@@ -157,7 +156,7 @@ impl Finder<'_> {
         for candidate in numbered.index_names()? {
             let path = path::join(folder, Path::new(&candidate))?;
             if self.store.has(&path)? {
-                let index = self.indexes().read(&path).map_err(unreadable)?;
+                let index = self.read_index(&path).map_err(unreadable)?;
                 if rules(&index, name) {
                     return Ok(Some((path, index)));
                 }

@@ -1,17 +1,16 @@
 //! Finds the files of a model: from an index, from the name of one of several numbered files, or from a shard
 //! (`STEM.zt` has shards `STEM-NAME.zt`).
 
-use super::indexes::{sets_of, Indexes};
-use super::listing::{listed, Listing};
+use super::indexes::{sets_of, Finder};
+use super::listing::{Listed, Listing};
 use super::numbered::NumberedName;
-use crate::container::{capabilities, Limits, ShardIndex};
+use crate::container::{capabilities, ShardIndex};
 use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::io::path;
-use crate::memory::Budget;
+use crate::memory::{push, with_capacity, Budget};
 use crate::model::manifest::{Container, Manifest};
 use crate::model::sort::sort;
 use crate::reader::open::open_part;
-use crate::reader::store::Store;
 use std::path::{Path, PathBuf};
 
 /// How many files that a listing does not have are looked up by name.
@@ -39,8 +38,7 @@ impl ModelFiles {
     fn add(&mut self, path: PathBuf, budget: &Budget) -> Result<()> {
         let size = path.as_os_str().len().saturating_add(size_of::<PathBuf>());
         budget.charge(size as u64, "the paths of the parts")?;
-        self.paths.try_reserve(1)?;
-        self.paths.push(path);
+        push(&mut self.paths, path)?;
         Ok(())
     }
 }
@@ -56,19 +54,7 @@ pub enum Found {
     Alone,
 }
 
-/// Finds the files of a model.
-#[derive(Clone, Copy)]
-pub struct Finder<'a> {
-    pub store: &'a dyn Store,
-    pub limits: &'a Limits,
-    pub budget: &'a Budget,
-}
-
-impl<'a> Finder<'a> {
-    pub fn indexes(&self) -> Indexes<'a> {
-        Indexes { store: self.store, limits: self.limits, budget: self.budget }
-    }
-
+impl Finder<'_> {
     pub fn alone(&self, path: &Path) -> Result<ModelFiles> {
         let mut files = ModelFiles::default();
         files.push(path, self.budget)?;
@@ -90,7 +76,7 @@ impl<'a> Finder<'a> {
         if self.store.is_near() {
             let missing = self.missing((0..index.file_count()).map(|at| index.file(at)), folder)?;
             if !missing.is_empty() {
-                let (count, missing) = (index.file_count(), listed(missing.iter().copied()));
+                let (count, missing) = (index.file_count(), Listed(missing.iter().copied()));
                 return Ok(Found::Incomplete(fail!(
                     NoFile,
                     "of the {count} files in the index, these are missing: {missing}"
@@ -109,8 +95,7 @@ impl<'a> Finder<'a> {
         let mut missing = Vec::new();
         for name in names {
             if !self.store.has(&path::join(folder, Path::new(name))?)? {
-                missing.try_reserve(1)?;
-                missing.push(name);
+                push(&mut missing, name)?;
             }
         }
         Ok(missing)
@@ -142,15 +127,14 @@ impl<'a> Finder<'a> {
             let path = path::join(folder, Path::new(&name))?;
             let is_listed = present.as_ref().is_none_or(|all| all.binary_search(&number).is_ok());
             if !is_listed && (missing.len() >= MAX_ASKED || !self.store.has(&path)?) {
-                missing.try_reserve(1)?;
-                missing.push(name);
+                push(&mut missing, name)?;
             }
             files.add(path, self.budget)?;
         }
         if missing.is_empty() {
             return Ok(Found::Model(files));
         }
-        let (count, missing) = (numbered.count, listed(missing.iter().map(String::as_str)));
+        let (count, missing) = (numbered.count, Listed(missing.iter().map(String::as_str)));
         Ok(Found::Incomplete(fail!(
             NoFile,
             "it is one of the {count} parts of a model, and these are not there: {missing} \
@@ -189,8 +173,7 @@ fn present(numbered: &NumberedName<'_>, listing: Option<&Listing>) -> Result<Opt
     let all = listing.names.iter().filter(|name| name.starts_with(numbered.prefix));
     let of_set = all.filter_map(|name| NumberedName::parse(name)).filter(|other| other.is_of_set(numbered));
     for other in of_set {
-        numbers.try_reserve(1)?;
-        numbers.push(other.number);
+        push(&mut numbers, other.number)?;
     }
     sort(&mut numbers);
     Ok(Some(numbers))
@@ -206,8 +189,7 @@ pub fn extras<'l>(index: &ShardIndex, listing: Option<&'l Listing>, budget: &Bud
         let set = NumberedName::parse(name).map(NumberedName::set);
         let is_of_set = set.is_some_and(|set| sets.binary_search(&set).is_ok());
         if is_of_set && !index.has_file(name) {
-            found.try_reserve(1)?;
-            found.push(name.as_str());
+            push(&mut found, name.as_str())?;
         }
     }
     budget.give_back(size_of_val(sets.as_slice()) as u64);
@@ -252,8 +234,7 @@ pub fn root_of(
 /// The names of the shards that a file lists.
 pub fn shards_of(finder: &Finder<'_>, path: &Path) -> Result<Vec<String>> {
     with_manifest(finder, path, |_, manifest| {
-        let mut names = Vec::new();
-        names.try_reserve_exact(manifest.shards.len())?;
+        let mut names = with_capacity(manifest.shards.len())?;
         for shard in &manifest.shards {
             names.push(try_format(format_args!("{}", manifest.texts.get(shard.name)))?);
         }

@@ -5,13 +5,14 @@
 //! not name. Everything else is counted as passed over. If several models remain, the caller has to name one.
 
 use super::finder;
-use super::finder::{extras, Finder, Found, ModelFiles};
-use super::indexes::FoundIndex;
-use super::listing::{add_name, family, is_index_name, is_state, listed, stem, Listing, MAX_LISTED};
+use super::finder::{extras, Found, ModelFiles};
+use super::indexes::{Finder, FoundIndex};
+use super::listing::{add_name, family, is_index_name, is_state, stem, Listed, Listing, MAX_LISTED};
 use super::numbered::{Family, NumberedName, EXTENSIONS};
 use crate::container::ShardIndex;
 use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::io::path;
+use crate::memory::{collected, filled, push, with_capacity};
 use crate::model::sort::{sort, sort_by};
 use crate::source::with_range;
 use std::path::{Path, PathBuf};
@@ -21,10 +22,8 @@ const MAX_OPENED: usize = 64;
 
 /// The files of the model in a folder.
 pub fn choose(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result<ModelFiles> {
-    let indexes = finder.indexes().all(folder, listing, &|_, _| true)?;
-    let mut taken = Vec::new();
-    taken.try_reserve_exact(listing.names.len())?;
-    taken.resize(listing.names.len(), false);
+    let indexes = finder.all_indexes(folder, listing, &|_, _| true)?;
+    let mut taken = filled(false, listing.names.len())?;
     let mut all = Vec::new();
     let (mut known, mut states) = (Vec::new(), Vec::new());
     for FoundIndex { name, index } in indexes {
@@ -87,7 +86,7 @@ pub fn choose(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result<M
 #[cold]
 fn ambiguous(all: &mut [Candidate<'_>]) -> Error {
     sort_by(all, |one, other| one.name.cmp(other.name));
-    let names = listed(all.iter().map(|candidate| candidate.name));
+    let names = Listed(all.iter().map(|candidate| candidate.name));
     fail!(InvalidArgument, "the folder holds several models, so name one of them: {names}")
 }
 
@@ -201,15 +200,8 @@ fn claim<'n>(listing: &Listing, taken: &mut [bool], names: impl Iterator<Item = 
     }
 }
 
-fn push<T>(items: &mut Vec<T>, item: T) -> Result<()> {
-    items.try_reserve(1)?;
-    items.push(item);
-    Ok(())
-}
-
 fn copies(names: &[String]) -> Result<Vec<String>> {
-    let mut copies = Vec::new();
-    copies.try_reserve_exact(names.len())?;
+    let mut copies = with_capacity(names.len())?;
     for name in names {
         copies.push(try_format(format_args!("{name}"))?);
     }
@@ -233,20 +225,20 @@ pub fn no_model(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result
         false => Vec::new(),
     };
     if !found.is_empty() {
-        let names = listed(found.iter().map(String::as_str));
+        let names = Listed(found.iter().map(String::as_str));
         return Ok(fail!(
             NoFile,
             "the folder holds no model, but these folders below it do, so name one of them: {names}"
         ));
     }
     if !listing.unfinished.is_empty() {
-        let names = listed(listing.unfinished.iter().map(String::as_str));
+        let names = Listed(listing.unfinished.iter().map(String::as_str));
         return Ok(fail!(
             NoFile,
             "the folder holds no model; these downloads in it are not complete: {names}"
         ));
     }
-    let known = listed(EXTENSIONS.iter().map(|(extension, _)| *extension));
+    let known = Listed(EXTENSIONS.iter().map(|(extension, _)| *extension));
     Ok(fail!(
         NoFile,
         "the folder holds no model: no index (*.index.json), and no file with one of the extensions {known}"
@@ -256,8 +248,7 @@ pub fn no_model(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result
 /// The folders below `folder` that have a model, as relative paths.
 fn models_below(finder: &Finder<'_>, folder: &Path) -> Result<Vec<String>> {
     let (mut found, mut level, mut looked_at) = (Vec::new(), Vec::new(), 0usize);
-    level.try_reserve(1)?;
-    level.push(String::new());
+    push(&mut level, String::new())?;
     for _ in 0..MAX_DEPTH {
         let mut next = Vec::new();
         for parent in &level {
@@ -408,14 +399,13 @@ pub fn is_one_model(one: &str, other: &str) -> Result<bool> {
 
 /// The preferred one of several indexes that name a file.
 pub fn preferred_index(found: Vec<(&str, ShardIndex)>) -> Result<Option<(&str, ShardIndex)>> {
-    let mut all = Vec::new();
-    all.try_reserve_exact(found.len())?;
+    let mut all = with_capacity(found.len())?;
     for (name, index) in found {
         all.push(Candidate::new(name, Kind::Index(Ok(index)))?);
     }
     reduce(&mut all)?;
     if all.len() > 1 {
-        let names = listed(all.iter().map(|candidate| candidate.name));
+        let names = Listed(all.iter().map(|candidate| candidate.name));
         return Err(fail!(InvalidArgument, "several indexes name it, so name one of them: {names}"));
     }
     Ok(all.pop().and_then(|candidate| match candidate.kind {
@@ -429,9 +419,10 @@ pub fn reduce(all: &mut Vec<Candidate<'_>>) -> Result<()> {
     if all.len() > MAX_COMPARED {
         return Ok(());
     }
-    let mut stays = Vec::new();
-    stays.try_reserve_exact(all.len())?;
-    stays.extend(all.iter().map(|candidate| !all.iter().any(|other| other.is_preferred_to(candidate))));
+    let stays = collected(
+        all.len(),
+        all.iter().map(|candidate| !all.iter().any(|other| other.is_preferred_to(candidate))),
+    )?;
     let mut stays = stays.into_iter();
     all.retain(|_| stays.next() == Some(true));
     Ok(())

@@ -5,7 +5,7 @@ use super::numbered::NumberedName;
 use crate::container::{Limits, ShardIndex};
 use crate::error::{fail, Cause, Error, Result};
 use crate::io::path;
-use crate::memory::Budget;
+use crate::memory::{push, Budget};
 use crate::model::sort::sort;
 use crate::reader::store::Store;
 use crate::source::with_range;
@@ -26,15 +26,15 @@ pub struct FoundIndex<'l> {
     pub index: Result<ShardIndex>,
 }
 
-/// The store to read indexes from, and the limits.
+/// Finds the files of a model.
 #[derive(Clone, Copy)]
-pub struct Indexes<'a> {
+pub struct Finder<'a> {
     pub store: &'a dyn Store,
     pub limits: &'a Limits,
     pub budget: &'a Budget,
 }
 
-impl Indexes<'_> {
+impl Finder<'_> {
     /// Whether a file that the caller named is an index, by its name or its content.
     pub fn is_index(&self, path: &Path, name: &str) -> Result<bool> {
         Ok(is_index_name(name) || is_json(name) && self.has_key(path, self.limits.manifest_size)?)
@@ -63,7 +63,7 @@ impl Indexes<'_> {
     }
 
     /// Reads an index.
-    pub fn read(&self, path: &Path) -> Result<ShardIndex> {
+    pub fn read_index(&self, path: &Path) -> Result<ShardIndex> {
         let before = self.budget.held();
         self.decode(path).map_err(|e| {
             self.budget.give_back(self.budget.held().saturating_sub(before));
@@ -89,7 +89,7 @@ impl Indexes<'_> {
 
     /// Reads all indexes in a folder whose names pass `is_wanted`. If one cannot be read, its entry has the
     /// error.
-    pub fn all<'l>(
+    pub fn all_indexes<'l>(
         &self,
         folder: &Path,
         listing: &'l Listing,
@@ -106,7 +106,7 @@ impl Indexes<'_> {
                 continue;
             }
             let before = self.budget.held();
-            let index = match self.read(&path) {
+            let index = match self.read_index(&path) {
                 Ok(index) if !is_wanted(name, &index) => {
                     self.budget.give_back(self.budget.held().saturating_sub(before));
                     continue;
@@ -117,8 +117,7 @@ impl Indexes<'_> {
             if found.len() >= MAX_INDEXES {
                 return Err(fail!(Limit, "the folder has more than {MAX_INDEXES} indexes of models"));
             }
-            found.try_reserve(1)?;
-            found.push(FoundIndex { name, index });
+            push(&mut found, FoundIndex { name, index })?;
         }
         Ok(found)
     }
@@ -133,8 +132,7 @@ pub fn sets_of<'i>(index: &'i ShardIndex, budget: &Budget) -> Result<Vec<Numbere
         let set = numbered.set();
         if sets.last() != Some(&set) {
             budget.charge(size_of_val(&set) as u64, "the sets of an index")?;
-            sets.try_reserve(1)?;
-            sets.push(set);
+            push(&mut sets, set)?;
         }
     }
     sort(&mut sets);

@@ -3,7 +3,7 @@
 use super::numbered::{Family, NumberedName, EXTENSIONS};
 use crate::error::{fail, try_format, Cause, Quoted, Result};
 use crate::io::path;
-use crate::memory::Budget;
+use crate::memory::{push, Budget};
 use crate::model::sort::sort;
 use crate::reader::store::is_unfinished;
 use crate::reader::store::Store;
@@ -98,9 +98,7 @@ impl Listing {
 pub fn add_name(names: &mut Vec<String>, name: &str, budget: &Budget) -> Result<()> {
     let size = name.len().saturating_add(size_of::<String>());
     budget.charge(size as u64, "the names in a folder")?;
-    names.try_reserve(1)?;
-    names.push(try_format(format_args!("{name}"))?);
-    Ok(())
+    push(names, try_format(format_args!("{name}"))?)
 }
 
 /// The family of a file, by its extension; `None` if it is not a model.
@@ -163,13 +161,8 @@ pub fn stem(name: &str) -> Result<(String, Option<Family>)> {
     Ok((stem, found))
 }
 
-/// Formats the first few names for a message.
-pub struct Listed<I>(I);
-
-/// The first few of these names, in quotes.
-pub fn listed<'n, I: Iterator<Item = &'n str> + Clone>(names: I) -> Listed<I> {
-    Listed(names)
-}
+/// The first few of these names for a message, in quotes.
+pub struct Listed<I>(pub I);
 
 impl<'n, I: Iterator<Item = &'n str> + Clone> fmt::Display for Listed<I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

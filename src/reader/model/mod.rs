@@ -13,7 +13,7 @@ pub use numbered::part_of_set;
 use crate::container::{self, Limits, ShardIndex, Validated};
 use crate::error::{broken, fail, try_format, Cause, Quoted, Result, Rule};
 use crate::lock::Mutex;
-use crate::memory::{bytes_of, try_box, Budget};
+use crate::memory::{bytes_of, filled, push, try_box, with_capacity, Budget};
 use crate::model::manifest::{Manifest, Object};
 use crate::reader::file::File;
 use crate::reader::file::ModelInfo;
@@ -62,8 +62,7 @@ impl File {
         let store = FileSystem(options.mode);
         let mut files = model_files(&store, path.as_ref(), options.part, &limits, &budget)?;
         if let Some(index) = files.index_path {
-            files.paths.try_reserve(1)?;
-            files.paths.push(index);
+            push(&mut files.paths, index)?;
         }
         Ok(files.paths)
     }
@@ -192,8 +191,7 @@ fn read_all(context: &ReadContext<'_>) -> Result<Vec<ReadPart>> {
 #[inline(never)] // its stack frame is gone before the next step
 fn read_by(threads: usize, context: &ReadContext<'_>) -> Result<Vec<ReadPart>> {
     let count = context.paths.len();
-    let mut results: Vec<Mutex<Option<Result<ReadPart>>>> = Vec::new();
-    results.try_reserve_exact(count)?;
+    let mut results: Vec<Mutex<Option<Result<ReadPart>>>> = with_capacity(count)?;
     results.resize_with(count, Mutex::default);
     let (next, failed_at) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
     threads::run(threads, context.options.thread_hooks, &|| loop {
@@ -210,8 +208,7 @@ fn read_by(threads: usize, context: &ReadContext<'_>) -> Result<Vec<ReadPart>> {
         }
         *slot.lock() = Some(part);
     });
-    let mut read = Vec::new();
-    read.try_reserve_exact(count)?;
+    let mut read = with_capacity(count)?;
     for slot in results {
         let part = slot.into_inner();
         read.push(part.unwrap_or_else(|| Err(fail!(Internal, "a part of the model was not opened")))?);
@@ -275,17 +272,14 @@ fn shown_objects(
     info: &mut ModelInfo,
     budget: &Budget,
 ) -> Result<Vec<Vec<bool>>> {
-    let mut all = Vec::new();
-    all.try_reserve_exact(read.len())?;
+    let mut all = with_capacity(read.len())?;
     for (at, (part, manifest)) in read.iter_mut().enumerate() {
         let count = manifest.objects.len();
         let size = NameIndex::size(count);
         budget.charge(size.saturating_add(count as u64), "the names of a part")?;
         let names =
             NameIndex::build(manifest, |one, _| part.duplicate(manifest, one)).map_err(|e| part.named(e))?;
-        let mut shown = Vec::new();
-        shown.try_reserve_exact(count)?;
-        shown.resize(count, false);
+        let mut shown = filled(false, count)?;
         for tensor in index.tensors(at) {
             let slot = names.find(manifest, tensor).and_then(|at| shown.get_mut(at));
             *slot.ok_or_else(|| {
@@ -317,8 +311,7 @@ fn shown_objects(
 /// Notes the bytes of an object that is not shown.
 fn hide(part: &mut FilePart, manifest: &Manifest, object: &Object) -> Result<()> {
     for component in manifest.components(object).iter().filter(|component| component.stored_size > 0) {
-        part.hidden.try_reserve(1)?;
-        part.hidden.push(component.offset..component.end());
+        push(&mut part.hidden, component.offset..component.end())?;
     }
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! Writes tensors of other libraries.
 
 use super::{
-    arg, fail, open, types_of, zt_status, zt_writer, Result, Tensor, Unversioned, Versioned, CPU, PINNED,
+    arg, fail, types_of, with_writer, zt_status, zt_writer, Result, Tensor, Unversioned, Versioned, CPU,
+    PINNED,
 };
-use crate::capi::guard::guard;
+use crate::memory::{filled, with_capacity};
 use crate::model::value::Attributes;
 use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer};
 use std::ffi::c_char;
@@ -78,11 +79,8 @@ impl Layout {
     /// # Safety
     /// Each element that shape and strides refer to has `width` readable bytes.
     unsafe fn pack(&self, first: *const u8, width: usize) -> Result<Vec<u8>> {
-        let mut packed = Vec::new();
-        packed.try_reserve_exact(self.elements.saturating_mul(width))?;
-        let mut at: Vec<u64> = Vec::new();
-        at.try_reserve_exact(self.shape.len())?;
-        at.resize(self.shape.len(), 0); // within what was reserved
+        let mut packed = with_capacity(self.elements.saturating_mul(width))?;
+        let mut at: Vec<u64> = filled(0, self.shape.len())?; // within what was reserved
         let step = |stride: i64, times: i64| -> Result<isize> {
             let bytes = i64::try_from(width).ok().and_then(|w| stride.checked_mul(times)?.checked_mul(w));
             let offset = bytes.and_then(|b| isize::try_from(b).ok());
@@ -156,8 +154,7 @@ pub unsafe extern "C" fn zt_write_dlpack(
     name_length: usize,
     tensor: Option<&Versioned>,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         let tensor = arg::required(tensor, "tensor")?;
         let version = tensor.version;
         if version.major != 1 {
@@ -176,8 +173,7 @@ pub unsafe extern "C" fn zt_write_dlpack_unversioned(
     name_length: usize,
     tensor: Option<&Unversioned>,
 ) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
+    with_writer(writer, |writer| {
         let tensor = arg::required(tensor, "tensor")?;
         // SAFETY: the name and the tensor are as the header demands.
         unsafe { write(writer, arg::sized_text(name, name_length, "name")?, &tensor.tensor) }
