@@ -39,8 +39,7 @@ fn packed_floats_are_sliced_at_the_borders_of_bytes() {
     assert_eq!(slice(&file, &[1, 3], &[1, 2], 1), Err(Cause::InvalidArgument));
     let file = common::open(safetensors("F6_E2M3", "[4,8]", &data));
     assert_eq!(slice(&file, &[2, 4], &[2, 4], 6), Ok(vec![15, 16, 17, 21, 22, 23]));
-    let refused = file.find("t").unwrap().read_as(Dtype::F32, &mut [0; 256]).unwrap_err();
-    assert!(refused.cause() == Cause::Unsupported && refused.message().contains("f6_e2m3"), "{refused}");
+    assert_eq!(file.find("t").unwrap().read_as(Dtype::F32, &mut [0; 256]).unwrap(), 4 * 32);
     // Rows that end within a byte can be read, but not sliced.
     let file = common::open(safetensors("F4", "[2,3]", &data[..3]));
     assert_eq!(slice(&file, &[0, 0], &[1, 3], 3), Err(Cause::Unsupported));
