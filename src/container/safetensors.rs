@@ -35,15 +35,9 @@ pub(crate) const ROW: Row = Row {
         ..FOREIGN
     },
     detect: Some(detect),
-    may_be: &[],
     decode: Some(decode),
-    has_own_rules: false,
-    encode: None,
     origin: Some(origin),
-    ends: None,
-    split: None,
-    content_digest: None,
-    canonical: None,
+    ..Row::BASE
 };
 
 /// The first 8 bytes are a size, and byte 8 begins a JSON object. A size of more than 32 bits means another

@@ -7,16 +7,15 @@
 //! than dense becomes a format with that name.
 
 use crate::container::capabilities::{
-    no_layout, no_rule, AttributeKeys, Capabilities, Encodings, IndexDtypes, LogicalTypes, Roles,
-    SharedBytes, NO_RULES,
+    AttributeKeys, Capabilities, Encodings, LogicalTypes, Roles, SharedBytes, FOREIGN,
 };
 use crate::container::cbor::fields::{Decoder, SeenKeys};
 use crate::container::cbor::tables::{add, push_rare_names};
 use crate::container::cbor::{encode as put, packed, Head};
 use crate::container::frame::Input;
-use crate::container::frame::{frame, Detected, Ends, Frame, Limits, ALIGNMENT, MANIFEST_LIMIT};
+use crate::container::frame::{frame, Detected, Ends, Frame, Limits, ALIGNMENT};
 use crate::container::interface::{Encode, Row};
-use crate::digest::{Algorithm, DigestOf};
+use crate::digest::Algorithm;
 use crate::error::{broken, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::Dtype;
@@ -30,47 +29,25 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     container: Container::V0_1,
     number: Some(100),
     name: "0.1.0",
-    says_three_numbers: false,
-    appends_as: None,
     alignment: ALIGNMENT,
-    manifest_limit: MANIFEST_LIMIT,
     file_attributes: false,
     attribute_keys: AttributeKeys::TextsExcept(&FIELDS),
     roles: Roles::Only(ROLE),
     logical_types: LogicalTypes::None,
-    unknown_names: false,
-    reads_unknown_types: true,
     states_sizes: true,
-    index_dtypes: IndexDtypes::Integers,
-    declares_sizes: false,
     shared_bytes: SharedBytes::All,
     duplicate_names: true,
     big_endian: true,
-    any_byte_is_true: true,
-    zero_gaps: true,
-    unique_positions: false,
-    padding_rule: None,
-    check_layout: no_layout,
-    rule_of: no_rule,
     encodings: Encodings::Written,
-    zstd: Encoding::Zstd,
-    digest_of: DigestOf::Stored,
     usual_digest: Some(Algorithm::Crc32c),
-    checksums_optional: false,
-    has_shards: false,
-    max_frame: 1 << 30,
-    canonical_alignment: None,
-    old_ends_stay: false,
-    write_rules: &NO_RULES,
+    ..FOREIGN
 };
 
 /// Its row in the table.
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: Some(detect),
-    may_be: &[],
     decode: Some(decode),
-    has_own_rules: false,
     encode: Some(Encode {
         header: MAGIC,
         manifest: encode_manifest,
@@ -79,11 +56,7 @@ pub(crate) const ROW: Row = Row {
         aligns_manifest: false,
         extend: None,
     }),
-    origin: None,
-    ends: None,
-    split: None,
-    content_digest: None,
-    canonical: None,
+    ..Row::BASE
 };
 
 /// First bytes.
