@@ -10,11 +10,12 @@ use crate::container::capabilities::{
     AttributeKeys, Capabilities, Encodings, LogicalTypes, Roles, SharedBytes, FOREIGN,
 };
 use crate::container::cbor::fields::{Decoder, SeenKeys};
-use crate::container::cbor::tables::{add, push_rare_names};
+use crate::container::cbor::tables::push_rare_names;
 use crate::container::cbor::{encode as put, packed, Head};
 use crate::container::frame::Input;
 use crate::container::frame::{frame, Detected, Ends, Frame, Limits, ALIGNMENT};
 use crate::container::interface::{Encode, Row};
+use crate::container::tables::add;
 use crate::digest::Algorithm;
 use crate::error::{broken, Result, Rule};
 use crate::memory::Budget;

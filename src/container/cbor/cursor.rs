@@ -1,6 +1,7 @@
 //! A cursor in CBOR input. It reads heads, texts, byte strings and whole items. Items become values, or are
 //! skipped by their heads.
 
+use crate::container::tables::Growth;
 use crate::error::{broken, Result, Rule};
 use crate::memory::Budget;
 use crate::model::manifest::Position;
@@ -82,23 +83,6 @@ impl<'a> Cursor<'a> {
     /// The same cursor, charging memory to `budget`.
     pub fn within(self, budget: &'a Budget) -> Self {
         Cursor { budget: Some(budget), ..self }
-    }
-
-    /// Charges memory before it is allocated.
-    pub(super) fn charge(&self, bytes: u64, what: &str) -> Result<()> {
-        self.budget.map_or(Ok(()), |budget| budget.charge(bytes, what))
-    }
-
-    /// Returns memory that was freed to the budget.
-    pub(super) fn give_back(&self, bytes: u64) {
-        if let Some(budget) = self.budget {
-            budget.give_back(bytes);
-        }
-    }
-
-    /// Whether the budget allows this much memory.
-    pub(super) fn has(&self, bytes: u64) -> bool {
-        self.budget.is_none_or(|budget| budget.has(bytes))
     }
 
     /// How many bytes were consumed.
@@ -310,9 +294,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// How many of the `claimed` elements fit in the rest of the input, if each takes at least `each` bytes.
-    pub fn plausible(&self, claimed: Option<u64>, each: usize) -> usize {
-        let most = self.remaining().checked_div(each).unwrap_or(0);
-        claimed.map_or(0, |n| usize::try_from(n).unwrap_or(usize::MAX).min(most))
+    pub fn plausible(&self, claimed: Option<u64>, each: u64) -> u64 {
+        let most = (self.remaining() as u64).checked_div(each).unwrap_or(0);
+        claimed.map_or(0, |claimed| claimed.min(most))
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::cursor::{Cursor, Head};
 use super::fast_path::packed;
-use super::tables::{push, push_text, reserve_entry, reserve_value};
-use super::tables::{MapInterner, ShapeInterner};
+use super::tables::{reserve_value, MapInterner, ShapeInterner};
 use crate::container::frame::{Frame, Limits};
+use crate::container::tables::{add_text, push, reserve_text, Growth};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::memory::Budget;
 use crate::model::manifest::{table_position, Manifest, Position, TextId};
@@ -182,7 +182,7 @@ impl<'a> Decoder<'a> {
     fn new_role(&mut self, packed: Option<u64>) -> Result<TextId> {
         const MAX_CACHED_ROLES: usize = 8;
         let role = self.text(Rule::KeyType, "a key")?;
-        reserve_entry(&self.cursor, &mut self.manifest, role.len())?;
+        reserve_text(&self.cursor, &mut self.manifest.texts, role.len())?;
         let role = self.manifest.intern_role(&role)?;
         if let Some(packed) = packed.filter(|_| self.roles.len() < MAX_CACHED_ROLES) {
             self.roles.try_reserve(1)?;
@@ -349,7 +349,7 @@ impl<'a> Decoder<'a> {
     /// Stores bytes that are known to be UTF-8.
     #[inline(always)]
     pub fn push_utf8(&mut self, text: &[u8]) -> Result<TextId> {
-        push_text(&self.cursor, &mut self.manifest, text)
+        add_text(&self.cursor, &mut self.manifest, text)
     }
 
     /// Checks that the limits allow one more object.

@@ -12,7 +12,8 @@
 
 use super::cursor::{Cursor, Head};
 use super::fields::Decoder;
-use super::tables::{add, push_rare_names};
+use super::tables::push_rare_names;
+use crate::container::tables::add;
 use crate::error::Result;
 use crate::model::manifest::{table_position, Component, Manifest, Object, RareNames, TextId};
 use std::ops::Range;

@@ -7,10 +7,11 @@
 
 use super::ends::footer_missing;
 use crate::container::cbor::fields::{Decoder, SeenKeys};
-use crate::container::cbor::tables::{add, expect, push_rare_names, push_text};
+use crate::container::cbor::tables::push_rare_names;
 use crate::container::cbor::template::{Form, Meaning, TemplateCache};
 use crate::container::cbor::{packed, Cursor};
 use crate::container::frame::{Frame, Input, Limits};
+use crate::container::tables::{add, add_text, expect};
 use crate::error::{broken, fail, Cause, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
@@ -113,7 +114,7 @@ fn version(text: &str) -> Result<Container> {
 fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()> {
     // The least size of an object with one component. If more objects are declared than fit in the remaining
     // bytes, that number is not used.
-    const MIN_ENTRY_SIZE: usize = 48;
+    const MIN_ENTRY_SIZE: u64 = 48;
     let what = if dialect.dtype_in_object { "\"tensors\"" } else { "\"objects\"" };
     let mut left = d.map(Rule::ObjectsMissing, what)?;
     let expected = d.cursor.plausible(left, MIN_ENTRY_SIZE);
@@ -456,7 +457,7 @@ pub fn spread_dtype(cursor: &Cursor<'_>, manifest: &mut Manifest, first: usize, 
         if component.dtype.is_none() {
             let text = match kept {
                 Some(text) => text,
-                None => push_text(cursor, manifest, name.as_bytes())?,
+                None => add_text(cursor, manifest, name.as_bytes())?,
             };
             kept = Some(text);
             rare.dtype = Some(text);

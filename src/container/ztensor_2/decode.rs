@@ -8,10 +8,10 @@ use super::names::{key, text};
 use super::parts::parts;
 use super::{blobs, deterministic, layouts, names};
 use crate::container::cbor::fields::Decoder;
-use crate::container::cbor::tables::{add, expect};
 use crate::container::cbor::template::{is_lower_hex, Form, Meaning, TemplateCache};
 use crate::container::cbor::{packed, Cursor, Head};
 use crate::container::frame::{Frame, Input, Limits};
+use crate::container::tables::{add, expect};
 use crate::digest::xxh3;
 use crate::error::{broken, Error, Quoted, Result, Rule};
 use crate::memory::Budget;
@@ -123,7 +123,7 @@ fn check_hash(bytes: &[u8], expected: u64) -> Result<()> {
 fn objects(d: &mut Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<()> {
     // The least size of an object with one component. If more objects are declared than fit in the remaining
     // bytes, that number is not used.
-    const MIN_ENTRY_SIZE: usize = 48;
+    const MIN_ENTRY_SIZE: u64 = 48;
     let mut left = map(d, "\"objects\"")?;
     let expected = d.cursor.plausible(left, MIN_ENTRY_SIZE);
     expect(&d.cursor, &mut d.manifest.objects, expected)?;
