@@ -157,9 +157,7 @@ fn encode_tensor(manifest: &Manifest, object: &Object, to: &Capabilities, out: &
     put::text(out, "layout")?;
     put::text(out, "dense")?;
     put::text(out, "shape")?;
-    let shape = manifest.shape(object);
-    put::array(out, shape.len() as u64)?;
-    shape.iter().try_for_each(|d| put::unsigned(out, *d))?;
+    put::shape(out, manifest.shape(object))?;
     put::text(out, "encoding")?;
     put::text(out, component.encoding.name().ok_or_else(|| to.cannot_represent("its encoding"))?)?;
     if !component.encoding.is_compressed() {

@@ -68,6 +68,30 @@ pub fn key(out: &mut Vec<u8>, text: &'static str) -> Result<()> {
     }
 }
 
+/// Appends a key and its text, if there is one.
+#[inline(always)]
+pub fn optional_text(out: &mut Vec<u8>, name: &'static str, text: Option<&[u8]>) -> Result<()> {
+    match text {
+        Some(text) => key(out, name).and_then(|()| utf8(out, text)),
+        None => Ok(()),
+    }
+}
+
+/// Appends the key "attributes" and the map, unless that is empty. If `sorted` is set, the map is in the form
+/// of [`sorted_value`].
+pub fn attributes(out: &mut Vec<u8>, map: Option<Value<'_>>, sorted: bool) -> Result<()> {
+    match map {
+        Some(map) => key(out, "attributes").and_then(|()| put_value(out, map, sorted)),
+        None => Ok(()),
+    }
+}
+
+/// Appends a shape as an array.
+pub fn shape(out: &mut Vec<u8>, shape: &[u64]) -> Result<()> {
+    array(out, shape.len() as u64)?;
+    shape.iter().try_for_each(|dimension| unsigned(out, *dimension))
+}
+
 /// Appends bytes that are known to be UTF-8.
 pub fn utf8(out: &mut Vec<u8>, text: &[u8]) -> Result<()> {
     head(out, 3, text.len() as u64)?;

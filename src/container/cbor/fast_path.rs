@@ -9,6 +9,7 @@
 //! reading an item.
 
 use super::cursor::Cursor;
+use crate::model::dtype::Dtype;
 
 /// A short text as a number that is fast to compare: its head and its first seven bytes. Texts of at most
 /// seven bytes have the same number only if they are equal. Longer texts have the same number if their
@@ -29,6 +30,18 @@ pub const fn packed(text: &[u8]) -> u64 {
         rest = tail;
     }
     packed
+}
+
+/// Dtypes, with the [`packed`] of their names.
+#[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "while compiling")]
+pub const fn packed_dtypes<const N: usize>(dtypes: [Dtype; N]) -> [(u64, Dtype); N] {
+    let mut table = [(0, Dtype::F64); N];
+    let mut at = 0;
+    while at < N {
+        table[at] = (packed(dtypes[at].name().as_bytes()), dtypes[at]);
+        at += 1;
+    }
+    table
 }
 
 /// Compares eight bytes at a time; the last eight may overlap. For names, this is faster than the standard
@@ -96,6 +109,15 @@ impl<'a> Cursor<'a> {
     pub fn skip_packed(&mut self, packed: u64) {
         let length = usize::from(packed.to_le_bytes()[0] & 0x1f).saturating_add(1);
         self.rest = self.rest.get(length..).unwrap_or_default();
+    }
+
+    /// The dtype of this table whose name comes next.
+    #[inline(always)]
+    pub fn take_dtype(&mut self, table: &[(u64, Dtype)]) -> Option<Dtype> {
+        let next = self.peek_packed();
+        let (packed, dtype) = table.iter().find(|(known, _)| Some(*known) == next)?;
+        self.skip_packed(*packed);
+        Some(*dtype)
     }
 
     /// A text string of less than 256 bytes in one piece that is all ASCII, like almost all names.

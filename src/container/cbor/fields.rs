@@ -210,14 +210,9 @@ impl<'a> Decoder<'a> {
     /// Reads a text.
     #[inline]
     pub fn text(&mut self, rule: Rule, what: &str) -> Result<Cow<'a, str>> {
-        if let Some(text) = self.cursor.try_text() {
-            return self.cursor.utf8(text).map(Cow::Borrowed);
-        }
         let at = self.cursor.file_offset();
-        match self.cursor.head()? {
-            Head::Text(length) => self.cursor.text_body(length),
-            other => Err(wrong(at, rule, what, "a text string", &other)),
-        }
+        let text = self.optional_text(rule, what)?;
+        text.ok_or_else(|| wrong(at, rule, what, "a text string", &Head::NULL))
     }
 
     /// Reads a text or null.
@@ -246,10 +241,8 @@ impl<'a> Decoder<'a> {
     #[inline(never)]
     fn unsigned_slow(&mut self, rule: Rule, what: &str) -> Result<u64> {
         let at = self.cursor.file_offset();
-        match self.cursor.head()? {
-            Head::Unsigned(v) => Ok(v),
-            other => Err(wrong(at, rule, what, "an unsigned integer", &other)),
-        }
+        let number = self.optional_unsigned(rule, what)?;
+        number.ok_or_else(|| wrong(at, rule, what, "an unsigned integer", &Head::NULL))
     }
 
     /// Reads an integer from 0 to 2^64-1, or null.

@@ -9,7 +9,7 @@ use super::ends::footer_missing;
 use crate::container::cbor::fields::{Decoder, SeenKeys};
 use crate::container::cbor::tables::push_rare_names;
 use crate::container::cbor::template::{Form, Meaning, TemplateCache};
-use crate::container::cbor::{packed, Cursor};
+use crate::container::cbor::{packed, packed_dtypes, Cursor};
 use crate::container::frame::{Frame, Input, Limits};
 use crate::container::tables::{add, add_text, expect};
 use crate::error::{broken, fail, Cause, Result, Rule};
@@ -253,12 +253,10 @@ fn component(d: &mut Decoder<'_>, role: TextId, dialect: &Dialect) -> Result<()>
         match key.packed {
             DTYPE => {
                 keys.once(0, &key)?;
-                names.dtype = match d.cursor.peek_packed().and_then(packed_dtype) {
-                    Some((packed, dtype)) if !dialect.dtype_in_object => {
-                        d.cursor.skip_packed(packed);
-                        Some((dtype, None))
-                    }
-                    _ => dtype_slow(d, dialect, &mut rare)?,
+                let known = if dialect.dtype_in_object { None } else { d.cursor.take_dtype(&DTYPES) };
+                names.dtype = match known {
+                    Some(dtype) => Some((dtype, None)),
+                    None => dtype_slow(d, dialect, &mut rare)?,
                 };
             }
             TYPE => {
@@ -312,22 +310,7 @@ fn component(d: &mut Decoder<'_>, role: TextId, dialect: &Dialect) -> Result<()>
     Ok(())
 }
 
-/// The storage type with this packed name.
-#[inline(always)]
-fn packed_dtype(packed: u64) -> Option<(u64, Dtype)> {
-    PACKED_DTYPES.iter().find(|(known, _)| *known == packed).copied()
-}
-
-#[allow(clippy::indexing_slicing, reason = "while compiling")]
-const PACKED_DTYPES: [(u64, Dtype); Dtype::ALL.len()] = {
-    let mut table = [(0, Dtype::F64); Dtype::ALL.len()];
-    let mut at = 0;
-    while at < table.len() {
-        table[at] = (packed(Dtype::ALL[at].name().as_bytes()), Dtype::ALL[at]);
-        at += 1;
-    }
-    table
-};
+const DTYPES: [(u64, Dtype); Dtype::ALL.len()] = packed_dtypes(Dtype::ALL);
 
 #[inline(never)]
 fn dtype_slow(d: &mut Decoder<'_>, dialect: &Dialect, rare: &mut RareNames) -> Result<Option<NamedDtype>> {
