@@ -6,7 +6,7 @@ use crate::error::{broken, Cause, Error, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Container, Encoding, Format, Manifest, Object};
 use crate::model::structure::{Grouping, LayoutCheck};
-use crate::model::value::{Attributes, Kind, OwnedValue, Value};
+use crate::model::value::{Attributes, Value};
 
 /// The attributes that an object may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -322,11 +322,11 @@ fn quantized_group(spec: &Quantized<'_>) -> Result<QuantizedForm> {
     let mut attributes = Attributes::default();
     for (key, number) in [("bits", spec.bits), ("group_size", spec.group_size)] {
         if let Some(number) = number {
-            attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
+            attributes.set_built(key, |to| to.unsigned(number))?;
         }
     }
     if let Some(packing) = spec.packing {
-        attributes.set("packing", OwnedValue::text(packing)?.get())?;
+        attributes.set_built("packing", |to| to.text(packing))?;
     }
     Ok(QuantizedForm { format: "quantized_group", codes: "packed_weight", attributes })
 }
