@@ -3,7 +3,9 @@
 use crate::error::{try_format, Result};
 use crate::memory::{bytes_of, Budget, HugeVec};
 use crate::model::component::Layout;
-use crate::model::manifest::{Manifest, Position, RareNames, TextArena, TextId};
+use crate::model::manifest::{
+    table_position, Component, Manifest, Object, Position, RareNames, TextArena, TextId,
+};
 use std::fmt::Display;
 
 /// By how much tables grow, and the budget to which they are charged.
@@ -82,6 +84,19 @@ pub fn add<T: Copy>(growth: &impl Growth, table: &mut HugeVec<T>, entry: T) -> R
         grow::<T>(growth, "objects", (filled, capacity), 1, |more| table.try_reserve_exact(more))?;
     }
     table.push(entry)
+}
+
+/// Appends an object and its only component.
+#[inline(always)]
+pub fn add_object(
+    growth: &impl Growth,
+    manifest: &mut Manifest,
+    object: Object,
+    component: Component,
+) -> Result<()> {
+    let component_start = table_position(manifest.components.len())?;
+    add(growth, &mut manifest.components, component)?;
+    add(growth, &mut manifest.objects, Object { component_start, ..object })
 }
 
 /// Reserves memory for the claimed number of entries, unless opening may not take that much: then the table

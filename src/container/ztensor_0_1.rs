@@ -15,13 +15,13 @@ use crate::container::cbor::{encode as put, packed, Head};
 use crate::container::frame::Input;
 use crate::container::frame::{frame, Detected, Ends, Frame, Limits, ALIGNMENT};
 use crate::container::interface::{Encode, Row};
-use crate::container::tables::add;
+use crate::container::tables::add_object;
 use crate::digest::Algorithm;
 use crate::error::{broken, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{
-    table_position, Component, Container, Encoding, Format, LogicalType, Manifest, Object, RareNames, TextId,
+    Component, Container, Encoding, Format, LogicalType, Manifest, Object, RareNames, TextId,
 };
 use crate::model::value::Value;
 
@@ -322,7 +322,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     let f = fields(d, &mut keys)?;
     let custom = keys.into_unknown()?;
     let name = f.name.ok_or_else(|| broken!(Rule::NameMissing, "it has no \"name\""))?;
-    let (shape_start, rank) = f.shape.ok_or_else(|| broken!(Rule::ShapeType, "it has no \"shape\""))?;
+    let shape = f.shape.ok_or_else(|| broken!(Rule::ShapeType, "it has no \"shape\""))?;
     if f.dtype.is_none() && f.rare.dtype.is_none() {
         return Err(broken!(Rule::DtypeType, "it has no \"dtype\""));
     }
@@ -340,17 +340,6 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     let has_order = encoding == Encoding::Raw && f.dtype.is_some_and(|t| t.size() > 1);
     component.set_big_endian(f.big_endian && has_order);
     let attributes = custom.map(|custom| d.push_attributes(&custom)).transpose()?;
-    let component_start = table_position(d.manifest.components.len())?;
-    add(&d.cursor, &mut d.manifest.components, component)?;
-    let object = Object {
-        name,
-        format: f.layout.unwrap_or(Format::Dense),
-        shape_start,
-        rank,
-        component_start,
-        component_count: 1,
-        attributes,
-    };
-    add(&d.cursor, &mut d.manifest.objects, object)?;
-    Ok(())
+    let object = Object::with_one_component(name, f.layout.unwrap_or(Format::Dense), shape);
+    add_object(&d.cursor, &mut d.manifest, Object { attributes, ..object }, component)
 }

@@ -4,7 +4,7 @@
 use super::cursor::{Cursor, Encoding, Reach, Read, Stop};
 use super::keys::{KeyMap, Keys};
 use crate::container::frame::{Frame, Input, Limits};
-use crate::container::tables::{add, add_name, add_text, expect, push};
+use crate::container::tables::{add_name, add_object, add_text, expect, push};
 use crate::error::{broken, fail, try_format, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 use crate::model::dtype::{ggml_type_from_number, Block, Dtype, Logical};
@@ -174,12 +174,8 @@ impl<'b> Decoder<'b> {
         component.offset = info.offset;
         component.stored_size = size_of(kind, info)?;
         component.set_size(Some(component.stored_size));
-        let (shape_start, rank) = self.shape(shape)?;
-        let component_start = table_position(self.manifest.components.len())?;
-        add(self.budget, &mut self.manifest.components, component)?;
-        let object =
-            Object { name, format, shape_start, rank, component_start, component_count: 1, attributes: None };
-        add(self.budget, &mut self.manifest.objects, object)
+        let object = Object::with_one_component(name, format, self.shape(shape)?);
+        add_object(self.budget, &mut self.manifest, object, component)
     }
 
     /// Stores a shape, unless it is the same as the last tensor's.
