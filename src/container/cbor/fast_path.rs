@@ -71,6 +71,27 @@ fn is_plain(text: &[u8]) -> bool {
 
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
+/// An unsigned integer, the least one that needs as many bytes, and the bytes after it. Does not read
+/// integers in the last eight bytes of the input.
+#[inline(always)]
+pub(super) fn unsigned(input: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let (initial, rest) = input.split_first()?;
+    if *initial < 24 {
+        return Some((u64::from(*initial), 0, rest));
+    }
+    // One, two, four or eight bytes, with the most significant byte first.
+    let exponent = u32::from(initial.wrapping_sub(24));
+    if exponent > 3 {
+        return None;
+    }
+    let eight = u64::from_be_bytes(*rest.first_chunk()?);
+    let bits = 8u32.wrapping_shl(exponent);
+    let value = eight.wrapping_shr(64u32.saturating_sub(bits));
+    // 24 in one byte, 2^8 in two, 2^16 in four, 2^32 in eight.
+    let least = 1u64.wrapping_shl(bits / 2).max(24);
+    Some((value, least, rest.get(1usize.wrapping_shl(exponent)..)?))
+}
+
 impl<'a> Cursor<'a> {
     /// A text string of less than 24 bytes, and its [`packed`]. Not checked for UTF-8.
     #[inline(always)]
@@ -157,20 +178,9 @@ impl<'a> Cursor<'a> {
         if tests::PLAIN.get() {
             return None;
         }
-        let (initial, rest) = self.rest.split_first()?;
-        if *initial < 24 {
-            self.rest = rest;
-            return Some(u64::from(*initial));
-        }
-        // One, two, four or eight bytes, with the most significant byte first.
-        let exponent = u32::from(initial.wrapping_sub(24));
-        if exponent > 3 {
-            return None;
-        }
-        let eight = u64::from_be_bytes(*rest.first_chunk()?);
-        let bits = 8u32.wrapping_shl(exponent);
-        self.rest = rest.get(1usize.wrapping_shl(exponent)..)?;
-        Some(eight.wrapping_shr(64u32.saturating_sub(bits)))
+        let (value, _, rest) = unsigned(self.rest)?;
+        self.rest = rest;
+        Some(value)
     }
 
     /// A text string of 1 to 255 bytes of ASCII without NUL. Its length must be in its shortest form.

@@ -7,7 +7,7 @@ use crate::container::frame::{Frame, Limits};
 use crate::container::tables::{add_text, push, reserve_text, Growth};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::memory::Budget;
-use crate::model::manifest::{table_position, Manifest, Position, TextId};
+use crate::model::manifest::{table_position, Format, LogicalType, Manifest, Object, Position, TextId};
 use crate::model::value::{self, Attributes, Tape, Value};
 use std::borrow::Cow;
 
@@ -371,5 +371,17 @@ fn into_bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
     match text {
         Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
         Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+    }
+}
+
+/// Sets the type of the data of an object made of blocks: the format names it.
+pub fn name_blocks(manifest: &mut Manifest, object: &Object) {
+    let Format::Blocks(logical) = object.format else { return };
+    for at in object.component_start..object.component_start.saturating_add(object.component_count) {
+        let Some(component) = manifest.components.get_mut(at as usize) else { continue };
+        let plain = component.dtype == Some(logical.dtype()) && component.logical == LogicalType::Absent;
+        if plain && manifest.texts.get_bytes(component.role) == b"data" {
+            component.logical = LogicalType::Known(logical);
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! in the tensor: it is for `values` or `data`, while sparse indices are always u64.
 
 use super::ends::footer_missing;
-use crate::container::cbor::fields::{Decoder, SeenKeys};
+use crate::container::cbor::fields::{name_blocks, Decoder, SeenKeys};
 use crate::container::cbor::tables::push_rare_names;
 use crate::container::cbor::template::{Form, Meaning, TemplateCache};
 use crate::container::cbor::{packed, packed_dtypes, Cursor};
@@ -451,18 +451,6 @@ pub fn spread_dtype(cursor: &Cursor<'_>, manifest: &mut Manifest, first: usize, 
         }
     }
     Ok(())
-}
-
-/// Sets the type of the data of an object made of blocks: the format names it.
-pub fn name_blocks(manifest: &mut Manifest, object: &Object) {
-    let Format::Blocks(logical) = object.format else { return };
-    for at in object.component_start..object.component_start.saturating_add(object.component_count) {
-        let Some(component) = manifest.components.get_mut(at as usize) else { continue };
-        let plain = component.dtype == Some(logical.dtype()) && component.logical == LogicalType::Absent;
-        if plain && manifest.texts.get_bytes(component.role) == b"data" {
-            component.logical = LogicalType::Known(logical);
-        }
-    }
 }
 
 #[cfg(test)]

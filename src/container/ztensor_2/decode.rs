@@ -7,7 +7,7 @@
 use super::names::{key, text};
 use super::parts::parts;
 use super::{blobs, deterministic, layouts, names};
-use crate::container::cbor::fields::Decoder;
+use crate::container::cbor::fields::{name_blocks, Decoder};
 use crate::container::cbor::template::{is_lower_hex, Form, Meaning, TemplateCache};
 use crate::container::cbor::{packed, Cursor, Head};
 use crate::container::frame::{Frame, Input, Limits};
@@ -210,7 +210,9 @@ fn object(d: &mut Decoder<'_>, frame: &Frame, name: TextId) -> Result<()> {
     }
     let object = Object { name, format, shape_start, rank, component_start, component_count, attributes };
     layouts::check(&d.manifest, &object)?;
-    layouts::name_blocks(&mut d.manifest, &object);
+    if component_count == 1 {
+        name_blocks(&mut d.manifest, &object);
+    }
     add(&d.cursor, &mut d.manifest.objects, object)
 }
 
