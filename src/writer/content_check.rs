@@ -133,7 +133,7 @@ impl ContentCheck {
                 reserved.map(|()| self.coords.0.extend_from_slice(bytes)).map_err(Error::from)
             }
         };
-        checked.map_err(|error| self.advise(error))
+        checked.map_err(|error| advise(self.to, error))
     }
 
     /// Calls `body` with whole elements and the number of the first.
@@ -206,10 +206,12 @@ impl ContentCheck {
         let positions = match self.to.check_parts(self.format, shape, attributes, &part) {
             // The library cannot check what it cannot read. Verification reports that, too.
             Err(error) if error.cause() == Cause::Unsupported => return Ok(()),
-            outcome => outcome.map_err(|error| self.advise(error))?,
+            outcome => outcome.map_err(|error| advise(self.to, error))?,
         };
         let checked = self.check_positions(positions, shape);
-        checked.and_then(|()| self.check_last_bytes(manifest, object, positions)).map_err(|e| self.advise(e))
+        checked
+            .and_then(|()| self.check_last_bytes(manifest, object, positions))
+            .map_err(|e| advise(self.to, e))
     }
 
     fn check_positions(&mut self, positions: Positions, shape: &[u64]) -> Result<()> {
@@ -247,11 +249,6 @@ impl ContentCheck {
             checked.map_err(|e| e.within(format_args!("component {role:?}")))?;
         }
         Ok(())
-    }
-
-    /// Adds to an error what to do about it. Uses the rule's name in this container.
-    fn advise(&self, error: Error) -> Error {
-        advise(self.to, error)
     }
 }
 
