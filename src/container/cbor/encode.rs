@@ -202,9 +202,7 @@ fn put_value(out: &mut Vec<u8>, item: Value<'_>, sorted: bool) -> Result<()> {
         Kind::Map(pairs) if sorted => {
             let mut map = SortedMap::new(pairs.len())?;
             pairs.iter().try_for_each(|(k, v)| {
-                put_value(map.key(), k, true)?;
-                put_value(map.value(), v, true)?;
-                map.end_pair()
+                map.add(|out| put_value(out, k, true), |out| put_value(out, v, true))
             })?;
             map.put(out)
         }
@@ -224,8 +222,6 @@ pub struct SortedMap {
     bytes: Vec<u8>,
     /// For each pair: its start, the start of its value, and its end.
     pairs: Vec<(usize, usize, usize)>,
-    start: usize,
-    value: usize,
 }
 
 impl SortedMap {
@@ -233,25 +229,21 @@ impl SortedMap {
     pub fn new(count: usize) -> Result<SortedMap> {
         let mut pairs = Vec::new();
         pairs.try_reserve(count)?;
-        Ok(SortedMap { bytes: Vec::new(), pairs, start: 0, value: 0 })
+        Ok(SortedMap { bytes: Vec::new(), pairs })
     }
 
-    /// The buffer to which the next key is written.
-    pub fn key(&mut self) -> &mut Vec<u8> {
-        self.start = self.bytes.len();
-        &mut self.bytes
-    }
-
-    /// The buffer to which the value is written, after the key.
-    pub fn value(&mut self) -> &mut Vec<u8> {
-        self.value = self.bytes.len();
-        &mut self.bytes
-    }
-
-    /// Ends a pair, after its key and value.
-    pub fn end_pair(&mut self) -> Result<()> {
+    /// Adds a pair. `key` and `value` append their bytes.
+    pub fn add(
+        &mut self,
+        key: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+        value: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        let start = self.bytes.len();
+        key(&mut self.bytes)?;
+        let end_of_key = self.bytes.len();
+        value(&mut self.bytes)?;
         self.pairs.try_reserve(1)?;
-        self.pairs.push((self.start, self.value, self.bytes.len()));
+        self.pairs.push((start, end_of_key, self.bytes.len()));
         Ok(())
     }
 

@@ -160,16 +160,12 @@ fn with_attributes(
             old = item;
             return Ok(());
         }
-        put::encoded(map.key(), key)?;
-        value(key, item, map.value())?;
-        map.end_pair()
+        map.add(|out| put::encoded(out, key), |out| value(key, item, out))
     })?;
     if !edits.is_empty() {
         let attributes = edited(old, edits)?;
         if !attributes.is_empty() {
-            put::encoded(map.key(), ATTRIBUTES)?;
-            attributes.put(map.value())?;
-            map.end_pair()?;
+            map.add(|out| put::encoded(out, ATTRIBUTES), |out| attributes.put(out))?;
         }
     }
     map.put(out)
@@ -185,15 +181,11 @@ fn edited(encoded: &[u8], edits: &AttributeEdits) -> Result<SortedMap> {
             if is_set || edits.removes(text.get()) {
                 return Ok(());
             }
-            put::encoded(map.key(), key)?;
-            put::encoded(map.value(), item)?;
-            map.end_pair()
+            map.add(|out| put::encoded(out, key), |out| put::encoded(out, item))
         })?;
     }
     for (key, value) in edits.set.iter() {
-        put::sorted_value(map.key(), key)?;
-        put::sorted_value(map.value(), value)?;
-        map.end_pair()?;
+        map.add(|out| put::sorted_value(out, key), |out| put::sorted_value(out, value))?;
     }
     Ok(map)
 }
@@ -206,26 +198,21 @@ fn objects(encoded: &[u8], added: &Manifest, edits: &ObjectEdits, out: &mut Vec<
         let edit = edits.get(position);
         position = position.saturating_add(1);
         let Some(edit) = edit else {
-            put::encoded(map.key(), key)?;
-            put::encoded(map.value(), definition)?;
-            return map.end_pair();
+            return map.add(|out| put::encoded(out, key), |out| put::encoded(out, definition));
         };
         if edit.is_removed {
             return Ok(());
         }
-        match &edit.name {
-            Some(name) => put::text(map.key(), name)?,
-            None => put::encoded(map.key(), key)?,
-        }
-        with_attributes(definition, &edit.attributes, map.value(), &mut |_, item, out| {
-            put::encoded(out, item)
-        })?;
-        map.end_pair()
+        let put_key = |out: &mut Vec<u8>| match &edit.name {
+            Some(name) => put::text(out, name),
+            None => put::encoded(out, key),
+        };
+        let put_field: PutValue<'_> = &mut |_, item, out| put::encoded(out, item);
+        map.add(put_key, |out| with_attributes(definition, &edit.attributes, out, put_field))
     })?;
     for object in added.objects.iter() {
-        put::utf8(map.key(), added.texts.get_bytes(object.name))?;
-        encode_object(added, object, map.value())?;
-        map.end_pair()?;
+        let name = added.texts.get_bytes(object.name);
+        map.add(|out| put::utf8(out, name), |out| encode_object(added, object, out))?;
     }
     map.put(out)
 }
