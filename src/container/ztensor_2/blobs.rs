@@ -122,7 +122,7 @@ const DIGEST: u64 = packed(b"digest");
 pub fn shard_table(d: &mut Decoder<'_>) -> Result<()> {
     let mut left = d.map(Rule::Zt2Schema, "\"shards\"")?;
     while d.cursor.another(&mut left)? {
-        let name = text(d, Rule::Zt2Schema, "the name of a shard")?;
+        let name = text(d, "the name of a shard")?;
         names::check_shard_name(name)?;
         let kept = d.push_utf8(name)?;
         let entry = shard(d, kept).map_err(|e| e.within(format_args!("shard {}", Quoted(name))))?;
@@ -138,7 +138,7 @@ fn shard(d: &mut Decoder<'_>, name: TextId) -> Result<Shard> {
         match key(d)? {
             Some((SIZE, _)) => size = Some(d.unsigned(Rule::Zt2Schema, "\"size\"")?),
             Some((DIGEST, _)) => {
-                let said = text(d, Rule::Zt2Schema, "\"digest\"")?;
+                let said = text(d, "\"digest\"")?;
                 names::check_digest(said)?;
                 digest = Some(d.push_utf8(said)?);
             }

@@ -153,7 +153,7 @@ fn objects(d: &mut Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<()> {
 #[inline(never)]
 fn unusual_name<'a>(d: &mut Decoder<'a>) -> Result<&'a [u8]> {
     check_item(&d.cursor, 2)?;
-    let name = text(d, Rule::Zt2Schema, "the name of an object")?;
+    let name = text(d, "the name of an object")?;
     names::check_name("an object", name)?;
     Ok(name)
 }
@@ -238,7 +238,7 @@ fn shape(d: &mut Decoder<'_>) -> Result<(u32, u32)> {
 }
 
 fn layout(d: &mut Decoder<'_>) -> Result<Format> {
-    let name = text(d, Rule::Zt2Schema, "\"layout\"")?;
+    let name = text(d, "\"layout\"")?;
     Ok(match layouts::format(name) {
         Some(format) => format,
         None => Format::Other(d.push_utf8(name)?),

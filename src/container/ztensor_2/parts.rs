@@ -84,18 +84,18 @@ fn part(d: &mut Decoder<'_>, frame: &Frame, role: TextId) -> Result<()> {
                     None => dtype_slow(d)?,
                 });
             }
-            Some((TYPE, _)) => logical = Some(text(d, Rule::Zt2Schema, "\"type\"")?),
+            Some((TYPE, _)) => logical = Some(text(d, "\"type\"")?),
             Some((SHARD, _)) => {
-                let name = text(d, Rule::Zt2Schema, "\"shard\"")?;
+                let name = text(d, "\"shard\"")?;
                 names::check_shard_name(name)?;
                 shard = Some(name);
             }
             Some((DIGEST, _)) => {
-                let digest = text(d, Rule::Zt2Schema, "\"digest\"")?;
+                let digest = text(d, "\"digest\"")?;
                 names::check_digest(digest)?;
                 rare.digest = Some(d.push_utf8(digest)?);
             }
-            Some((_, b"encoding")) => encoding = Some(text(d, Rule::Zt2Schema, "\"encoding\"")?),
+            Some((_, b"encoding")) => encoding = Some(text(d, "\"encoding\"")?),
             Some((_, b"decoded_length")) => {
                 decoded = Some(d.unsigned(Rule::Zt2Schema, "\"decoded_length\"")?);
             }
@@ -149,7 +149,7 @@ fn range(d: &mut Decoder<'_>) -> Result<(u64, u64)> {
 
 #[inline(never)]
 fn dtype_slow(d: &mut Decoder<'_>) -> Result<Dtype> {
-    let name = text(d, Rule::Zt2Schema, "\"dtype\"")?;
+    let name = text(d, "\"dtype\"")?;
     let found = DTYPES.into_iter().find(|dtype| dtype.name().as_bytes() == name);
     found.ok_or_else(|| {
         broken!(Rule::Zt2Schema, "its dtype {} is not one of the 12", crate::error::Quoted(name))
