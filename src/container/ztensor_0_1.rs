@@ -115,25 +115,18 @@ pub(crate) const FIELDS: [&str; 9] =
 
 /// Encodes the whole index.
 pub fn encode_manifest(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
-    encode_head(manifest, to, out)?;
-    manifest.objects.iter().try_for_each(|object| encode_object(manifest, object, to, out))
-}
-
-/// Encodes the bytes before the first tensor.
-fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     if manifest.file_attributes().is_some_and(|a| a.pairs().len() > 0) {
         to.check_file_attributes()?;
     }
-    put::array(out, manifest.objects.len() as u64)
+    put::array(out, manifest.objects.len() as u64)?;
+    manifest.objects.iter().try_for_each(|object| {
+        let name = manifest.texts.get(object.name);
+        encode_tensor(manifest, object, to, out).map_err(|e| e.within(format_args!("object {name:?}")))
+    })
 }
 
 /// Encodes a tensor, with its fields in the order that released versions use. Fails if 0.1 cannot represent
 /// it.
-fn encode_object(manifest: &Manifest, object: &Object, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
-    let name = manifest.texts.get(object.name);
-    encode_tensor(manifest, object, to, out).map_err(|e| e.within(format_args!("object {name:?}")))
-}
-
 fn encode_tensor(manifest: &Manifest, object: &Object, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     let components = manifest.components(object);
     to.check_component_count(components.len())?;

@@ -19,19 +19,14 @@ const RULE: Rule = Rule::CborMalformed;
 
 /// Encodes a 1.1 or 1.2 manifest.
 pub fn encode_manifest(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
-    encode_head(manifest, to, out)?;
-    manifest.objects.iter().try_for_each(|object| encode_object(manifest, object, to, out))
-}
-
-/// The bytes before the first object.
-fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     let attributes = manifest.file_attributes().filter(|a| !a.is_empty_map());
     put::map(out, if attributes.is_some() { 3 } else { 2 })?;
     put::key(out, "version")?;
     put::text(out, to.name)?;
     put::attributes(out, attributes, false)?;
     put::key(out, "objects")?;
-    put::map(out, manifest.objects.len() as u64)
+    put::map(out, manifest.objects.len() as u64)?;
+    manifest.objects.iter().try_for_each(|object| encode_object(manifest, object, to, out))
 }
 
 /// Encodes an entry of `objects`: the name and the definition.
