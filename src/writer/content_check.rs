@@ -144,7 +144,8 @@ impl ContentCheck {
         mut body: impl FnMut(&mut ContentCheck, &[u8], u64) -> Result<()>,
     ) -> Result<()> {
         let width = dtype.size();
-        let before = (self.rows.state(), self.current.elements);
+        let (pointers, descents) = (self.rows.pointers.len(), self.rows.descents.len());
+        let before = (self.rows.last_pointer, self.rows.order, self.current.elements);
         let missing = width.saturating_sub(self.current.partial.len()).checked_rem(width).unwrap_or(0);
         let (first, rest) = bytes.split_at_checked(missing.min(bytes.len())).unwrap_or_default();
         let (whole, last) = rest.split_at_checked(rest.len() - rest.len() % width).unwrap_or_default();
@@ -170,8 +171,9 @@ impl ContentCheck {
             }
             Err(_) => {
                 element.truncate(joined);
-                self.rows.restore(before.0);
-                self.current.elements = before.1;
+                self.rows.pointers.truncate(pointers);
+                self.rows.descents.truncate(descents);
+                (self.rows.last_pointer, self.rows.order, self.current.elements) = before;
             }
         }
         self.current.partial = element;
@@ -285,27 +287,7 @@ pub fn advise(to: &Capabilities, error: Error) -> Error {
     }
 }
 
-/// The state that a call of [`Rows`] changes.
-#[derive(Clone, Copy)]
-struct RowsState {
-    pointers: usize,
-    descents: usize,
-    last_pointer: u64,
-    order: RowOrder,
-}
-
 impl Rows {
-    fn state(&self) -> RowsState {
-        let (last_pointer, order) = (self.last_pointer, self.order);
-        RowsState { pointers: self.pointers.len(), descents: self.descents.len(), last_pointer, order }
-    }
-
-    fn restore(&mut self, state: RowsState) {
-        self.pointers.truncate(state.pointers);
-        self.descents.truncate(state.descents);
-        (self.last_pointer, self.order) = (state.last_pointer, state.order);
-    }
-
     fn add_pointers(&mut self, dtype: Dtype, bytes: &[u8], base: u64, unique: bool) -> Result<()> {
         let mut check = IndexCheck::Pointers { previous: self.last_pointer, nnz: 0 };
         check.chunk(dtype, bytes, base)?;
