@@ -167,17 +167,21 @@ impl From<std::collections::TryReserveError> for Error {
     }
 }
 
+/// Text that grows without aborting if memory runs out.
+#[derive(Default)]
+pub(crate) struct FallibleText(pub String);
+
+impl fmt::Write for FallibleText {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        self.0.try_reserve(s.len()).map_err(|_| fmt::Error)?;
+        self.0.push_str(s);
+        Ok(())
+    }
+}
+
 /// Formats to memory whose allocation may fail without aborting. Returns the whole text or an error.
 pub(crate) fn try_format(arguments: fmt::Arguments<'_>) -> Result<String> {
-    struct Fallible(String);
-    impl fmt::Write for Fallible {
-        fn write_str(&mut self, s: &str) -> fmt::Result {
-            self.0.try_reserve(s.len()).map_err(|_| fmt::Error)?;
-            self.0.push_str(s);
-            Ok(())
-        }
-    }
-    let mut text = Fallible(String::new());
+    let mut text = FallibleText::default();
     match fmt::Write::write_fmt(&mut text, arguments) {
         Ok(()) => Ok(text.0),
         Err(fmt::Error) => Err(fail!(OutOfMemory, "could not allocate memory for a label")),

@@ -6,7 +6,7 @@ use crate::error::{broken, Cause, Error, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Container, Encoding, Format, Manifest, Object};
 use crate::model::structure::{Grouping, LayoutCheck};
-use crate::model::value::{Attributes, Kind, OwnedValue, Value};
+use crate::model::value::{Attributes, Value};
 
 /// The attributes that an object may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,7 +183,7 @@ pub struct Capabilities {
     pub write_rules: &'static WriteRules,
 }
 
-/// The base for containers that are only read: each object has one component, which may be anywhere.
+/// The base for all containers: it is only read, and each object has one component, which may be anywhere.
 pub(crate) const FOREIGN: Capabilities = Capabilities {
     container: Container::Safetensors,
     number: None,
@@ -208,8 +208,8 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
     zero_gaps: true,
     unique_positions: false,
     padding_rule: None,
-    check_layout: no_layout,
-    rule_of: no_rule,
+    check_layout: |_, _, _| Ok(LayoutCheck::Unknown),
+    rule_of: |_| None,
     encodings: Encodings::Registered(&[]),
     zstd: Encoding::Zstd,
     digest_of: DigestOf::Stored,
@@ -225,16 +225,6 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
 /// Checks an object against its layout. If the flag is set, the object must have everything that the layout
 /// demands; otherwise an object that lacks something is not checked.
 pub type CheckLayout = fn(&Manifest, &Object, bool) -> Result<LayoutCheck>;
-
-/// For a container without layouts of its own.
-pub(crate) fn no_layout(_: &Manifest, _: &Object, _: bool) -> Result<LayoutCheck> {
-    Ok(LayoutCheck::Unknown)
-}
-
-/// For a container without rules of its own for these failures.
-pub(crate) fn no_rule(_: Cause) -> Option<Rule> {
-    None
-}
 
 impl Capabilities {
     /// Replaces the rule of an error by the container's own rule.
@@ -310,7 +300,7 @@ pub struct WriteRules {
 }
 
 /// The rules of a container that accepts everything the library supports.
-pub(crate) const NO_RULES: WriteRules = WriteRules {
+const NO_RULES: WriteRules = WriteRules {
     name: |_, _| Ok(()),
     shard_name: None,
     shape: |_| Ok(()),
@@ -332,11 +322,11 @@ fn quantized_group(spec: &Quantized<'_>) -> Result<QuantizedForm> {
     let mut attributes = Attributes::default();
     for (key, number) in [("bits", spec.bits), ("group_size", spec.group_size)] {
         if let Some(number) = number {
-            attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
+            attributes.set_built(key, |to| to.unsigned(number))?;
         }
     }
     if let Some(packing) = spec.packing {
-        attributes.set("packing", OwnedValue::text(packing)?.get())?;
+        attributes.set_built("packing", |to| to.text(packing))?;
     }
     Ok(QuantizedForm { format: "quantized_group", codes: "packed_weight", attributes })
 }

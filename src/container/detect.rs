@@ -140,14 +140,11 @@ struct Other {
     /// The offset of the magic.
     at: usize,
     magic: &'static [u8],
-    /// What the file is.
-    what: &'static str,
-    /// What the user can do.
-    help: &'static str,
+    known: Known,
 }
 
 const fn row(magic: &'static [u8], what: &'static str, help: &'static str) -> Other {
-    Other { at: 0, magic, what, help }
+    Other { at: 0, magic, known: Known { what, help } }
 }
 
 const OLD_GGML: &str = "a file of ggml before GGUF";
@@ -200,6 +197,7 @@ impl Other {
 }
 
 /// What a file is, and what the user can do.
+#[derive(Clone, Copy)]
 pub struct Known {
     what: &'static str,
     help: &'static str,
@@ -213,10 +211,9 @@ impl fmt::Display for Known {
 
 /// What a file with these first and last bytes is, if that is known.
 pub fn find(head: &[u8], tail: &[u8]) -> Option<Known> {
-    let known = |other: &Other| Known { what: other.what, help: other.help };
     let begins = |other: &&Other| head.get(other.at..).is_some_and(|rest| rest.starts_with(other.magic));
     if let Some(other) = OTHERS.iter().find(begins) {
-        return Some(known(other));
+        return Some(other.known);
     }
     if is_zero(head) && is_zero(tail) {
         let help = "an incomplete download may look like this: fetch it again";
@@ -243,10 +240,7 @@ fn is_onnx(head: &[u8]) -> bool {
 fn text(head: &[u8]) -> Option<Known> {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let begins = |word: &[u8]| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
-    let named = |magic: &[u8]| {
-        let row = OTHERS.iter().find(|other| other.magic == magic);
-        row.map(|other| Known { what: other.what, help: other.help })
-    };
+    let named = |magic: &[u8]| OTHERS.iter().find(|other| other.magic == magic).map(|other| other.known);
     if begins(b"<!doctype html") || begins(b"<html") {
         return named(b"<html");
     }
@@ -271,7 +265,7 @@ mod tests {
         for other in &OTHERS {
             let head = [vec![1; other.at], other.magic.to_vec(), vec![1; 8]].concat();
             let found = find(&head, &[1]).unwrap().to_string();
-            assert!(found.contains(other.what) && found.contains(other.help), "{found}");
+            assert!(found.contains(other.known.what) && found.contains(other.known.help), "{found}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! A container as the rest of the library sees it: a row of the table in `mod.rs`. Also the edits of a
 //! manifest that is written again at the new end of its file.
 
-use super::capabilities::Capabilities;
+use super::capabilities::{Capabilities, FOREIGN};
 use super::frame::{Detected, Ends, Frame, Input, Limits};
 use crate::digest::{Algorithm, Digest};
 use crate::error::Result;
@@ -132,6 +132,23 @@ pub struct Row {
     pub content_digest: Option<ContentDigest>,
     /// Its canonical form, if it has one.
     pub canonical: Option<Canonical>,
+}
+
+impl Row {
+    /// The base for other rows: a container without any of the optional parts.
+    pub const BASE: Row = Row {
+        capabilities: FOREIGN,
+        detect: None,
+        may_be: &[],
+        decode: None,
+        has_own_rules: false,
+        encode: None,
+        origin: None,
+        ends: None,
+        split: None,
+        content_digest: None,
+        canonical: None,
+    };
 }
 
 /// Attributes to remove and to set. Existing keys keep their position; new ones come last.

@@ -61,7 +61,6 @@ pub use validate::Validated;
 pub use ztensor_1::ends::AppendRecord;
 pub(crate) use ztensor_1::ends::HEAD_BYTES;
 
-use crate::digest::{Algorithm, Digest};
 use crate::error::{fail, Result};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Container, Manifest};
@@ -182,7 +181,7 @@ pub fn decode(
     budget.raise(limits.memory_for(frame.manifest_size()));
     let manifest = decode(&mut frame, input, limits, budget)?;
     if row.has_own_rules {
-        return Ok((frame, Validated::by_own_rules(manifest)));
+        return Ok((frame, Validated::known(manifest)));
     }
     let container = manifest.container.unwrap_or(frame.container);
     detect::check_allowed(container, container.bit(), limits)?;
@@ -200,17 +199,8 @@ pub fn split(manifest: &Manifest) -> Result<Option<Split>> {
     split.map_or(Ok(None), |split| split(manifest))
 }
 
-/// The digest of a file's objects, computed from the bytes of its manifest.
-pub(crate) fn content_digest(frame: &Frame, manifest: &[u8], algorithm: Algorithm) -> Result<Digest> {
-    content_digest_of(frame)?(manifest, frame.manifest.start, algorithm)
-}
-
-/// Refuses a container that defines no content digest.
-pub(crate) fn check_content_digest(frame: &Frame) -> Result<()> {
-    content_digest_of(frame).map(drop)
-}
-
-fn content_digest_of(frame: &Frame) -> Result<ContentDigest> {
+/// Computes the digest of a file's objects. Fails for a container that defines none.
+pub(crate) fn content_digest(frame: &Frame) -> Result<ContentDigest> {
     row(frame.container).and_then(|row| row.content_digest).ok_or_else(|| {
         fail!(
             Unsupported,
@@ -220,33 +210,10 @@ fn content_digest_of(frame: &Frame) -> Result<ContentDigest> {
     })
 }
 
-/// The first rule of the container's canonical form that the file violates, as far as the manifest shows it.
-/// The bytes are the encoded manifest. `None` if the manifest violates none.
-pub(crate) fn canonical_violation(
-    frame: &Frame,
-    manifest: &Manifest,
-    encoded: &[u8],
-) -> Result<Option<String>> {
-    (canonical_form(frame)?.violation)(manifest, frame, encoded)
-}
-
-/// Refuses a container that has no canonical form.
-pub(crate) fn check_canonical(frame: &Frame) -> Result<()> {
-    canonical_form(frame).map(drop)
-}
-
-fn canonical_form(frame: &Frame) -> Result<&'static Canonical> {
+/// The canonical form of a file. Fails for a container that has none.
+pub(crate) fn canonical_form(frame: &Frame) -> Result<&'static Canonical> {
     let none = || fail!(Unsupported, "files of {} have no canonical form", frame.container.name());
-    canonical(frame).ok_or_else(none)
-}
-
-/// The bytes at the file's end that must be 0 in canonical form.
-pub(crate) fn reserved_bytes(frame: &Frame) -> std::ops::Range<u64> {
-    canonical(frame).map_or(0..0, |form| (form.reserved)(frame.file_size))
-}
-
-fn canonical(frame: &Frame) -> Option<&'static Canonical> {
-    row(frame.container).and_then(|row| row.canonical.as_ref())
+    row(frame.container).and_then(|row| row.canonical.as_ref()).ok_or_else(none)
 }
 
 /// Checks every rule that a manifest and the file's size can show.

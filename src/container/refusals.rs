@@ -10,24 +10,13 @@ use crate::model::value::{Attributes, Value};
 use std::fmt::Display;
 
 impl Capabilities {
-    /// The container's name in messages.
-    fn spec(&self) -> impl Display + '_ {
-        struct Spec<'a>(&'a Capabilities);
-        impl Display for Spec<'_> {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                match self.0.name {
-                    "" => f.write_str(self.0.container.name()),
-                    version => write!(f, "spec {version}"),
-                }
-            }
-        }
-        Spec(self)
-    }
-
     /// The error for something that it cannot represent.
     #[cold]
     pub fn cannot_represent(&self, what: impl Display) -> Error {
-        fail!(Unsupported, "{} cannot represent {what}", self.spec())
+        match self.name {
+            "" => fail!(Unsupported, "{} cannot represent {what}", self.container.name()),
+            version => fail!(Unsupported, "spec {version} cannot represent {what}"),
+        }
     }
 
     /// Turns an error of [`WriteRules`] into a refusal.

@@ -8,7 +8,7 @@ use crate::container::frame::Input;
 use crate::container::frame::{over_limit, Detected, Ends, Frame, Limits, TRAILING_HELP};
 use crate::container::interface::{OriginOf, ReadAt, Row};
 use crate::container::json::{PassedKeys, Scan};
-use crate::container::tables::{add, add_name, add_text, push};
+use crate::container::tables::{add_name, add_object, add_text, push};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 use crate::model::dtype::{Dtype, Logical};
@@ -35,15 +35,9 @@ pub(crate) const ROW: Row = Row {
         ..FOREIGN
     },
     detect: Some(detect),
-    may_be: &[],
     decode: Some(decode),
-    has_own_rules: false,
-    encode: None,
     origin: Some(origin),
-    ends: None,
-    split: None,
-    content_digest: None,
-    canonical: None,
+    ..Row::BASE
 };
 
 /// The first 8 bytes are a size, and byte 8 begins a JSON object. A size of more than 32 bits means another
@@ -259,16 +253,7 @@ impl Header<'_> {
             return Err(missing_field(seen));
         };
         let rank = table_position(manifest.dimensions.len())?.saturating_sub(shape_start);
-        let component_start = table_position(manifest.components.len())?;
-        let object = Object {
-            name,
-            format: Format::Dense,
-            shape_start,
-            rank,
-            component_start,
-            component_count: 1,
-            attributes: None,
-        };
+        let object = Object::with_one_component(name, Format::Dense, (shape_start, rank));
         let mut component = Component::new(self.data, types.map(|(dtype, _)| dtype));
         component.logical = types.map_or(LogicalType::Absent, |(_, logical)| logical);
         component.rare = manifest.add_rare_names(RareNames { dtype: unknown, ..RareNames::default() })?;
@@ -276,8 +261,7 @@ impl Header<'_> {
         component.offset = self.frame.data.start.saturating_add(begin);
         component.stored_size = end.saturating_sub(begin);
         component.set_size(Some(component.stored_size));
-        add(self.budget, &mut manifest.objects, object)?;
-        add(self.budget, &mut manifest.components, component)?;
+        add_object(self.budget, manifest, object, component)?;
         Ok((begin, end))
     }
 

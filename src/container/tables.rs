@@ -1,51 +1,110 @@
-//! Tables of a manifest that double their size when they grow. Memory is charged to a budget before it is
-//! allocated.
+//! Tables of a manifest that is being read. Memory is charged to a budget before it is allocated.
 
 use crate::error::{try_format, Result};
 use crate::memory::{bytes_of, Budget, HugeVec};
 use crate::model::component::Layout;
-use crate::model::manifest::{Manifest, Position, RareNames, TextArena, TextId};
+use crate::model::manifest::{
+    table_position, Component, Manifest, Object, Position, RareNames, TextArena, TextId,
+};
 use std::fmt::Display;
 
-/// The least number of entries by which a table grows.
-const MIN_GROWTH: usize = 64;
+/// By how much tables grow, and the budget to which they are charged.
+pub trait Growth {
+    /// What small tables have, for a message.
+    const SMALL_TABLES: &'static str;
+    /// The least number of bytes by which texts grow.
+    const MIN_TEXTS: usize;
 
-/// Charges the memory of a table that grows from `capacity` entries. The old and the new table both exist
-/// while one is copied to the other.
-#[cold]
-fn growing<T>(
-    budget: &Budget,
-    what: &str,
-    capacity: usize,
-    least: usize,
-    grow: impl FnOnce(usize) -> Result<()>,
-) -> Result<()> {
-    let mut more = capacity.max(MIN_GROWTH).max(least);
-    if !budget.has(bytes_of::<T>(capacity.saturating_add(more))) {
-        more = (capacity / 4).max(least);
+    /// The budget; `None` for no limit.
+    fn budget(&self) -> Option<&Budget>;
+
+    /// By how many entries a table that has `filled` grows: at least `least`.
+    fn more(&self, filled: usize, least: usize) -> usize;
+
+    /// Charges memory before it is allocated.
+    fn charge(&self, bytes: u64, what: &str) -> Result<()> {
+        self.budget().map_or(Ok(()), |budget| budget.charge(bytes, what))
     }
-    budget.charge(bytes_of::<T>(capacity.saturating_add(more)), what)?;
-    grow(more)?;
-    budget.give_back(bytes_of::<T>(capacity));
+
+    /// Returns memory that was freed to the budget.
+    fn give_back(&self, bytes: u64) {
+        if let Some(budget) = self.budget() {
+            budget.give_back(bytes);
+        }
+    }
+
+    /// Whether the budget allows this much memory.
+    fn has(&self, bytes: u64) -> bool {
+        self.budget().is_none_or(|budget| budget.has(bytes))
+    }
+}
+
+/// Tables double their size.
+impl Growth for Budget {
+    const SMALL_TABLES: &'static str = "shapes and keys";
+    const MIN_TEXTS: usize = 4096;
+
+    fn budget(&self) -> Option<&Budget> {
+        Some(self)
+    }
+
+    fn more(&self, filled: usize, least: usize) -> usize {
+        const MIN_GROWTH: usize = 64;
+        filled.max(MIN_GROWTH).max(least)
+    }
+}
+
+/// Grows a table that has `filled` entries and memory for `capacity`, by at least `least`. If opening may not
+/// take much memory, grows it by fewer than usual. The old and the new table both exist while one is copied
+/// to the other.
+#[cold]
+pub fn grow<T>(
+    growth: &impl Growth,
+    what: &str,
+    (filled, capacity): (usize, usize),
+    least: usize,
+    reserve: impl FnOnce(usize) -> Result<()>,
+) -> Result<()> {
+    let size = |more: usize| bytes_of::<T>(filled.saturating_add(more));
+    let mut more = growth.more(filled, least);
+    if !growth.has(size(more)) {
+        more = (filled / 4).max(least);
+    }
+    growth.charge(size(more), what)?;
+    reserve(more)?;
+    growth.give_back(bytes_of::<T>(capacity));
     Ok(())
 }
 
 /// Appends to a table that may become large.
 #[inline(always)]
-pub fn add<T: Copy>(budget: &Budget, table: &mut HugeVec<T>, entry: T) -> Result<()> {
-    if table.len() == table.capacity() {
-        let capacity = table.capacity();
-        growing::<T>(budget, "objects", capacity, 1, |more| table.try_reserve_exact(more))?;
+pub fn add<T: Copy>(growth: &impl Growth, table: &mut HugeVec<T>, entry: T) -> Result<()> {
+    let (filled, capacity) = (table.len(), table.capacity());
+    if filled == capacity {
+        grow::<T>(growth, "objects", (filled, capacity), 1, |more| table.try_reserve_exact(more))?;
     }
     table.push(entry)
 }
 
+/// Appends an object and its only component.
+#[inline(always)]
+pub fn add_object(
+    growth: &impl Growth,
+    manifest: &mut Manifest,
+    object: Object,
+    component: Component,
+) -> Result<()> {
+    let component_start = table_position(manifest.components.len())?;
+    add(growth, &mut manifest.components, component)?;
+    add(growth, &mut manifest.objects, Object { component_start, ..object })
+}
+
 /// Reserves memory for the claimed number of entries, unless opening may not take that much: then the table
 /// grows as entries come.
-pub fn expect<T: Copy>(budget: &Budget, table: &mut HugeVec<T>, claimed: u64) -> Result<()> {
+pub fn expect<T: Copy>(growth: &impl Growth, table: &mut HugeVec<T>, claimed: u64) -> Result<()> {
     match usize::try_from(claimed) {
-        Ok(claimed) if budget.has(bytes_of::<T>(claimed)) => {
-            budget.charge(bytes_of::<T>(claimed), "objects")?;
+        Ok(claimed) if growth.has(bytes_of::<T>(claimed)) => {
+            growth.charge(bytes_of::<T>(claimed), "objects")?;
             table.try_reserve_exact(claimed)
         }
         _ => Ok(()),
@@ -54,10 +113,11 @@ pub fn expect<T: Copy>(budget: &Budget, table: &mut HugeVec<T>, claimed: u64) ->
 
 /// Appends to a table.
 #[inline(always)]
-pub fn push<T>(budget: &Budget, table: &mut Vec<T>, entry: T) -> Result<()> {
-    if table.len() == table.capacity() {
-        let capacity = table.capacity();
-        growing::<T>(budget, "shapes and keys", capacity, 1, |more| Ok(table.try_reserve_exact(more)?))?;
+pub fn push<G: Growth, T>(growth: &G, table: &mut Vec<T>, entry: T) -> Result<()> {
+    let (filled, capacity) = (table.len(), table.capacity());
+    if filled == capacity {
+        let reserve = |more| Ok(table.try_reserve_exact(more)?);
+        grow::<T>(growth, G::SMALL_TABLES, (filled, capacity), 1, reserve)?;
     }
     table.push(entry);
     Ok(())
@@ -65,12 +125,10 @@ pub fn push<T>(budget: &Budget, table: &mut Vec<T>, entry: T) -> Result<()> {
 
 /// Appends bytes.
 pub fn extend(budget: &Budget, table: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
-    if table.capacity().saturating_sub(table.len()) < bytes.len() {
-        let capacity = table.capacity();
-        let free = capacity.saturating_sub(table.len());
-        growing::<u8>(budget, "texts", capacity, bytes.len(), |more| {
-            Ok(table.try_reserve_exact(free.saturating_add(more))?) // exactly as much as was charged
-        })?;
+    let (filled, capacity) = (table.len(), table.capacity());
+    if capacity.saturating_sub(filled) < bytes.len() {
+        let reserve = |more| Ok(table.try_reserve_exact(more)?);
+        grow::<u8>(budget, "texts", (filled, capacity), bytes.len(), reserve)?;
     }
     table.extend_from_slice(bytes);
     Ok(())
@@ -78,19 +136,27 @@ pub fn extend(budget: &Budget, table: &mut Vec<u8>, bytes: &[u8]) -> Result<()> 
 
 /// Stores a text.
 #[inline(always)]
-pub fn add_text(budget: &Budget, manifest: &mut Manifest, text: &[u8]) -> Result<TextId> {
-    add_to(budget, &mut manifest.texts, text)
+pub fn add_text(growth: &impl Growth, manifest: &mut Manifest, text: &[u8]) -> Result<TextId> {
+    add_to(growth, &mut manifest.texts, text)
 }
 
 /// Stores a text in an arena.
 #[inline(always)]
-pub fn add_to(budget: &Budget, texts: &mut TextArena, text: &[u8]) -> Result<TextId> {
-    let size = text.len().saturating_add(1);
-    if size > texts.spare_capacity() {
-        let capacity = texts.size().saturating_add(texts.spare_capacity());
-        growing::<u8>(budget, "names", capacity, size.max(4096), |more| texts.reserve(more))?;
-    }
+pub fn add_to(growth: &impl Growth, texts: &mut TextArena, text: &[u8]) -> Result<TextId> {
+    reserve_text(growth, texts, text.len())?;
     texts.add_bytes(text)
+}
+
+/// Reserves memory for a text of this size.
+#[inline(always)]
+pub fn reserve_text<G: Growth>(growth: &G, texts: &mut TextArena, size: usize) -> Result<()> {
+    let size = size.saturating_add(1);
+    if size > texts.spare_capacity() {
+        let (filled, least) = (texts.size(), size.max(G::MIN_TEXTS));
+        let capacity = filled.saturating_add(texts.spare_capacity());
+        grow::<u8>(growth, "names", (filled, capacity), least, |more| texts.reserve(more))?;
+    }
+    Ok(())
 }
 
 /// Stores the rare texts of a component and the positions of its elements.

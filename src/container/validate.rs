@@ -18,13 +18,9 @@ use std::ops::Deref;
 pub struct Validated(Manifest);
 
 impl Validated {
-    /// A manifest that was checked by its container's own rules.
-    pub(super) fn by_own_rules(manifest: Manifest) -> Validated {
-        Validated(manifest)
-    }
-
-    /// One in which several objects became one. Their components keep the rules that they kept.
-    pub(crate) fn combined(manifest: Manifest) -> Validated {
+    /// A manifest that is known to follow the rules: its container has checked its own, or objects of a valid
+    /// one were combined.
+    pub(crate) fn known(manifest: Manifest) -> Validated {
         Validated(manifest)
     }
 
@@ -304,35 +300,33 @@ fn check_overlaps(manifest: &Manifest, capabilities: &Capabilities) -> Result<()
         [a, b] if b.0 < a.1 => Some((*a, *b)),
         _ => None,
     });
-    match overlap {
-        None => Ok(()),
-        Some((a, b)) => Err(broken!(
-            Rule::RangeOverlap,
-            "{} at {} to {} and {} at {} to {} overlap",
-            ComponentAt(manifest, a),
-            a.0,
-            a.1,
-            ComponentAt(manifest, b),
-            b.0,
-            b.1
-        )),
-    }
+    let Some((a, b)) = overlap else { return Ok(()) };
+    let at =
+        |range| FirstComponent(manifest, move |c: &Component| (c.offset, c.end()) == range, "a component");
+    let (first, second) = (at(a), at(b));
+    Err(broken!(
+        Rule::RangeOverlap,
+        "{first} at {} to {} and {second} at {} to {} overlap",
+        a.0,
+        a.1,
+        b.0,
+        b.1
+    ))
 }
 
-/// The first component with this range, by object and role, for a message.
-struct ComponentAt<'a>(&'a Manifest, (u64, u64));
+/// For a message: the object and role of the first component that meets a condition. If no component does,
+/// the text.
+pub(super) struct FirstComponent<'a, F>(pub &'a Manifest, pub F, pub &'static str);
 
-impl std::fmt::Display for ComponentAt<'_> {
+impl<F: Fn(&Component) -> bool> std::fmt::Display for FirstComponent<'_, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ComponentAt(manifest, range) = *self;
+        let FirstComponent(manifest, is_meant, otherwise) = self;
         for object in manifest.objects.iter() {
-            for c in manifest.components(object) {
-                if (c.offset, c.end()) == range {
-                    let [name, role] = [object.name, c.role].map(|id| Quoted(manifest.texts.get_bytes(id)));
-                    return write!(f, "object {name} component {role}");
-                }
+            if let Some(c) = manifest.components(object).iter().find(|c| is_meant(c)) {
+                let [name, role] = [object.name, c.role].map(|id| Quoted(manifest.texts.get_bytes(id)));
+                return write!(f, "object {name} component {role}");
             }
         }
-        f.write_str("a component")
+        f.write_str(otherwise)
     }
 }

@@ -7,21 +7,21 @@
 //! than dense becomes a format with that name.
 
 use crate::container::capabilities::{
-    no_layout, no_rule, AttributeKeys, Capabilities, Encodings, IndexDtypes, LogicalTypes, Roles,
-    SharedBytes, NO_RULES,
+    AttributeKeys, Capabilities, Encodings, LogicalTypes, Roles, SharedBytes, FOREIGN,
 };
 use crate::container::cbor::fields::{Decoder, SeenKeys};
-use crate::container::cbor::tables::{add, push_rare_names};
+use crate::container::cbor::tables::push_rare_names;
 use crate::container::cbor::{encode as put, packed, Head};
 use crate::container::frame::Input;
-use crate::container::frame::{frame, Detected, Ends, Frame, Limits, ALIGNMENT, MANIFEST_LIMIT};
+use crate::container::frame::{frame, Detected, Ends, Frame, Limits, ALIGNMENT};
 use crate::container::interface::{Encode, Row};
-use crate::digest::{Algorithm, DigestOf};
+use crate::container::tables::add_object;
+use crate::digest::Algorithm;
 use crate::error::{broken, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{
-    table_position, Component, Container, Encoding, Format, LogicalType, Manifest, Object, RareNames, TextId,
+    Component, Container, Encoding, Format, LogicalType, Manifest, Object, RareNames, TextId,
 };
 use crate::model::value::Value;
 
@@ -30,47 +30,25 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     container: Container::V0_1,
     number: Some(100),
     name: "0.1.0",
-    says_three_numbers: false,
-    appends_as: None,
     alignment: ALIGNMENT,
-    manifest_limit: MANIFEST_LIMIT,
     file_attributes: false,
     attribute_keys: AttributeKeys::TextsExcept(&FIELDS),
     roles: Roles::Only(ROLE),
     logical_types: LogicalTypes::None,
-    unknown_names: false,
-    reads_unknown_types: true,
     states_sizes: true,
-    index_dtypes: IndexDtypes::Integers,
-    declares_sizes: false,
     shared_bytes: SharedBytes::All,
     duplicate_names: true,
     big_endian: true,
-    any_byte_is_true: true,
-    zero_gaps: true,
-    unique_positions: false,
-    padding_rule: None,
-    check_layout: no_layout,
-    rule_of: no_rule,
     encodings: Encodings::Written,
-    zstd: Encoding::Zstd,
-    digest_of: DigestOf::Stored,
     usual_digest: Some(Algorithm::Crc32c),
-    checksums_optional: false,
-    has_shards: false,
-    max_frame: 1 << 30,
-    canonical_alignment: None,
-    old_ends_stay: false,
-    write_rules: &NO_RULES,
+    ..FOREIGN
 };
 
 /// Its row in the table.
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: Some(detect),
-    may_be: &[],
     decode: Some(decode),
-    has_own_rules: false,
     encode: Some(Encode {
         header: MAGIC,
         manifest: encode_manifest,
@@ -79,11 +57,7 @@ pub(crate) const ROW: Row = Row {
         aligns_manifest: false,
         extend: None,
     }),
-    origin: None,
-    ends: None,
-    split: None,
-    content_digest: None,
-    canonical: None,
+    ..Row::BASE
 };
 
 /// First bytes.
@@ -141,25 +115,18 @@ pub(crate) const FIELDS: [&str; 9] =
 
 /// Encodes the whole index.
 pub fn encode_manifest(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
-    encode_head(manifest, to, out)?;
-    manifest.objects.iter().try_for_each(|object| encode_object(manifest, object, to, out))
-}
-
-/// Encodes the bytes before the first tensor.
-fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     if manifest.file_attributes().is_some_and(|a| a.pairs().len() > 0) {
         to.check_file_attributes()?;
     }
-    put::array(out, manifest.objects.len() as u64)
+    put::array(out, manifest.objects.len() as u64)?;
+    manifest.objects.iter().try_for_each(|object| {
+        let name = manifest.texts.get(object.name);
+        encode_tensor(manifest, object, to, out).map_err(|e| e.within(format_args!("object {name:?}")))
+    })
 }
 
 /// Encodes a tensor, with its fields in the order that released versions use. Fails if 0.1 cannot represent
 /// it.
-fn encode_object(manifest: &Manifest, object: &Object, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
-    let name = manifest.texts.get(object.name);
-    encode_tensor(manifest, object, to, out).map_err(|e| e.within(format_args!("object {name:?}")))
-}
-
 fn encode_tensor(manifest: &Manifest, object: &Object, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     let components = manifest.components(object);
     to.check_component_count(components.len())?;
@@ -183,9 +150,7 @@ fn encode_tensor(manifest: &Manifest, object: &Object, to: &Capabilities, out: &
     put::text(out, "layout")?;
     put::text(out, "dense")?;
     put::text(out, "shape")?;
-    let shape = manifest.shape(object);
-    put::array(out, shape.len() as u64)?;
-    shape.iter().try_for_each(|d| put::unsigned(out, *d))?;
+    put::shape(out, manifest.shape(object))?;
     put::text(out, "encoding")?;
     put::text(out, component.encoding.name().ok_or_else(|| to.cannot_represent("its encoding"))?)?;
     if !component.encoding.is_compressed() {
@@ -350,7 +315,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     let f = fields(d, &mut keys)?;
     let custom = keys.into_unknown()?;
     let name = f.name.ok_or_else(|| broken!(Rule::NameMissing, "it has no \"name\""))?;
-    let (shape_start, rank) = f.shape.ok_or_else(|| broken!(Rule::ShapeType, "it has no \"shape\""))?;
+    let shape = f.shape.ok_or_else(|| broken!(Rule::ShapeType, "it has no \"shape\""))?;
     if f.dtype.is_none() && f.rare.dtype.is_none() {
         return Err(broken!(Rule::DtypeType, "it has no \"dtype\""));
     }
@@ -368,17 +333,6 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     let has_order = encoding == Encoding::Raw && f.dtype.is_some_and(|t| t.size() > 1);
     component.set_big_endian(f.big_endian && has_order);
     let attributes = custom.map(|custom| d.push_attributes(&custom)).transpose()?;
-    let component_start = table_position(d.manifest.components.len())?;
-    add(&d.cursor, &mut d.manifest.components, component)?;
-    let object = Object {
-        name,
-        format: f.layout.unwrap_or(Format::Dense),
-        shape_start,
-        rank,
-        component_start,
-        component_count: 1,
-        attributes,
-    };
-    add(&d.cursor, &mut d.manifest.objects, object)?;
-    Ok(())
+    let object = Object::with_one_component(name, f.layout.unwrap_or(Format::Dense), shape);
+    add_object(&d.cursor, &mut d.manifest, Object { attributes, ..object }, component)
 }

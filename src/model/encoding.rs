@@ -15,17 +15,10 @@ struct CodecRow {
     is_written: bool,
 }
 
-/// An encoding that has a codec, and the codec's row.
-#[derive(Debug, PartialEq, Eq)]
-struct EncodingWithCodec {
-    encoding: Encoding,
-    codec: CodecRow,
-}
-
 /// Turns a list of rows into the enum with its C numbers, the list of all values, and the table. A row
 /// without a codec stores bytes unchanged. The comment of a row becomes the header's.
 macro_rules! encodings {
-    ($($(#[doc = $about:literal])* $variant:ident = $number:literal, $name:literal $(, $codec:expr)?;)*) => {
+    ($($(#[doc = $about:literal])* $variant:ident = $number:literal, $name:literal, $codec:expr;)*) => {
         /// How stored bytes become the component's bytes. The values are the numbers in C.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
@@ -46,14 +39,12 @@ macro_rules! encodings {
                 }
             }
 
-            const fn with_codec(self) -> Option<&'static EncodingWithCodec> {
+            /// Its codec; `None` if it stores bytes unchanged.
+            const fn codec(self) -> Option<&'static CodecRow> {
                 match self {
                     $(Encoding::$variant => {
-                        const {
-                            let none: Option<&EncodingWithCodec> = None;
-                            $(let none = { let _ = none; Some(&EncodingWithCodec { encoding: Encoding::$variant, codec: $codec }) };)?
-                            none
-                        }
+                        const CODEC: &Option<CodecRow> = &$codec;
+                        CODEC.as_ref()
                     })*
                     Encoding::Other => None,
                 }
@@ -72,13 +63,13 @@ macro_rules! encodings {
 
 encodings! {
     /// As they are.
-    Raw = 1, c"raw";
+    Raw = 1, c"raw", None;
     /// Zstandard frames (RFC 8878).
-    Zstd = 2, c"zstd", CodecRow { corrupt: Rule::ZstdCorrupt, length: Rule::ZstdLength, is_written: true };
+    Zstd = 2, c"zstd", Some(CodecRow { corrupt: Rule::ZstdCorrupt, length: Rule::ZstdLength, is_written: true });
     /// Deflate (RFC 1951), in npz files. Read only.
-    Deflate = 4, c"deflate", CodecRow { corrupt: Rule::DeflateCorrupt, length: Rule::DeflateLength, is_written: false };
+    Deflate = 4, c"deflate", Some(CodecRow { corrupt: Rule::DeflateCorrupt, length: Rule::DeflateLength, is_written: false });
     /// Zstandard frames and their table: the form of ZT_ENCODING_ZSTD in zTensor 2; not for other versions.
-    ZstdSeekable = 5, c"zt.zstd-seekable/1", CodecRow { corrupt: Rule::ZstdCorrupt, length: Rule::ZstdLength, is_written: false };
+    ZstdSeekable = 5, c"zt.zstd-seekable/1", Some(CodecRow { corrupt: Rule::ZstdCorrupt, length: Rule::ZstdLength, is_written: false });
 }
 
 impl Encoding {
@@ -104,10 +95,10 @@ impl Encoding {
 
     /// Whether files can be written with it.
     pub const fn is_written(self) -> bool {
-        match (self, self.with_codec()) {
+        match (self, self.codec()) {
             (Encoding::Other, _) => false,
             (_, None) => true,
-            (_, Some(with)) => with.codec.is_written,
+            (_, Some(codec)) => codec.is_written,
         }
     }
 
@@ -124,7 +115,7 @@ impl Encoding {
     /// Whether it has a codec, so that the decoded size differs from the stored size.
     #[inline]
     pub const fn is_compressed(self) -> bool {
-        self.with_codec().is_some()
+        self.codec().is_some()
     }
 
     /// Whether a manifest may have to give a decoded size.
@@ -145,16 +136,19 @@ pub(crate) enum Coding {
 
 /// A codec: an encoding that changes the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Codec(&'static EncodingWithCodec);
+pub(crate) struct Codec {
+    encoding: Encoding,
+    row: &'static CodecRow,
+}
 
 impl Coding {
     /// The coding of an encoding; `None` if this version does not know the encoding.
     #[inline]
     pub(crate) fn of(encoding: Encoding) -> Option<Coding> {
-        match (encoding, encoding.with_codec()) {
+        match (encoding, encoding.codec()) {
             (Encoding::Other, _) => None,
             (_, None) => Some(Coding::Raw),
-            (_, Some(row)) => Some(Coding::Compressed(Codec(row))),
+            (_, Some(row)) => Some(Coding::Compressed(Codec { encoding, row })),
         }
     }
 }
@@ -162,7 +156,7 @@ impl Coding {
 impl Codec {
     /// The encoding of this codec.
     pub(crate) fn encoding(self) -> Encoding {
-        self.0.encoding
+        self.encoding
     }
 
     /// Its name in messages.
@@ -172,12 +166,12 @@ impl Codec {
 
     /// The rule that frames break if their decoded size is not the declared one.
     pub(crate) fn length_rule(self) -> Rule {
-        self.0.codec.length
+        self.row.length
     }
 
     /// The rule that stored bytes break if they cannot be decoded.
     pub(crate) fn corrupt_rule(self) -> Rule {
-        self.0.codec.corrupt
+        self.row.corrupt
     }
 }
 

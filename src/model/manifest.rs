@@ -147,6 +147,15 @@ pub struct Object {
     pub attributes: Option<Position>,
 }
 
+impl Object {
+    /// An object with one component and no attributes. `shape` is the position of its first dimension and
+    /// their number. [`Object::component_start`] is set when it is added.
+    pub fn with_one_component(name: TextId, format: Format, shape: (u32, u32)) -> Object {
+        let (shape_start, rank) = shape;
+        Object { name, format, shape_start, rank, component_start: 0, component_count: 1, attributes: None }
+    }
+}
+
 /// Another file that has bytes of this file's components.
 #[derive(Clone, Copy, Debug)]
 pub struct Shard {

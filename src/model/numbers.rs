@@ -90,47 +90,45 @@ impl fmt::Display for Shown<'_> {
 /// The bytes of an element; `None` if the dtype cannot hold it exactly.
 #[inline(always)]
 fn element(value: Value<'_>, dtype: Dtype) -> Option<[u8; 8]> {
-    fn padded<const N: usize>(bytes: [u8; N]) -> [u8; 8] {
+    fn padded(bytes: &[u8]) -> [u8; 8] {
         let mut all = [0; 8];
-        all.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte);
+        all.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
         all
     }
     // Copy the bits, including those of a NaN. Only bools are normalised below, because a bool in a file may
     // be any byte.
     let stated = value.element().filter(|(stated, _)| *stated == dtype && dtype != Dtype::Bool);
     if let Some((_, bytes)) = stated {
-        let mut all = [0; 8];
-        all.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
-        return Some(all);
+        return Some(padded(bytes));
     }
     Some(match dtype {
-        Dtype::F64 => padded(float(value)?.to_ne_bytes()),
+        Dtype::F64 => padded(&float(value)?.to_ne_bytes()),
         Dtype::F32 => {
             let wide = float(value)?;
             #[allow(clippy::cast_possible_truncation, reason = "held against what it was")]
             let narrow = wide as f32;
-            padded(same(f64::from(narrow), wide).then(|| narrow.to_ne_bytes())?)
+            padded(&same(f64::from(narrow), wide).then(|| narrow.to_ne_bytes())?)
         }
         Dtype::F16 => {
             let wide = float(value)?;
             let narrow = f16::from_f64(wide);
-            padded(same(narrow.to_f64(), wide).then(|| narrow.to_ne_bytes())?)
+            padded(&same(narrow.to_f64(), wide).then(|| narrow.to_ne_bytes())?)
         }
         Dtype::Bf16 => {
             let wide = float(value)?;
             let narrow = bf16::from_f64(wide);
-            padded(same(narrow.to_f64(), wide).then(|| narrow.to_ne_bytes())?)
+            padded(&same(narrow.to_f64(), wide).then(|| narrow.to_ne_bytes())?)
         }
-        Dtype::I64 => padded(value.as_i64()?.to_ne_bytes()),
-        Dtype::I32 => padded(i32::try_from(value.as_i64()?).ok()?.to_ne_bytes()),
-        Dtype::I16 => padded(i16::try_from(value.as_i64()?).ok()?.to_ne_bytes()),
-        Dtype::I8 => padded(i8::try_from(value.as_i64()?).ok()?.to_ne_bytes()),
-        Dtype::U64 => padded(value.as_u64()?.to_ne_bytes()),
-        Dtype::U32 => padded(u32::try_from(value.as_u64()?).ok()?.to_ne_bytes()),
-        Dtype::U16 => padded(u16::try_from(value.as_u64()?).ok()?.to_ne_bytes()),
-        Dtype::U8 => padded(u8::try_from(value.as_u64()?).ok()?.to_ne_bytes()),
+        Dtype::I64 => padded(&value.as_i64()?.to_ne_bytes()),
+        Dtype::I32 => padded(&i32::try_from(value.as_i64()?).ok()?.to_ne_bytes()),
+        Dtype::I16 => padded(&i16::try_from(value.as_i64()?).ok()?.to_ne_bytes()),
+        Dtype::I8 => padded(&i8::try_from(value.as_i64()?).ok()?.to_ne_bytes()),
+        Dtype::U64 => padded(&value.as_u64()?.to_ne_bytes()),
+        Dtype::U32 => padded(&u32::try_from(value.as_u64()?).ok()?.to_ne_bytes()),
+        Dtype::U16 => padded(&u16::try_from(value.as_u64()?).ok()?.to_ne_bytes()),
+        Dtype::U8 => padded(&u8::try_from(value.as_u64()?).ok()?.to_ne_bytes()),
         Dtype::Bool => match value.kind() {
-            Kind::Bool(truth) => padded([u8::from(truth)]),
+            Kind::Bool(truth) => padded(&[u8::from(truth)]),
             _ => return None,
         },
     })

@@ -18,6 +18,7 @@ use crate::model::manifest::{Container, Manifest};
 use crate::model::value::Value;
 use crate::source::{with_range, ByteSource};
 use crate::threads::{self, ThreadHooks};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 
@@ -238,10 +239,10 @@ impl File {
             fail!(InvalidArgument, "content digests are of sha256 or xxh3, not {algorithm:?}")
         })?;
         // If no file of the container can have it, a part cannot either.
-        container::check_content_digest(self.parts.first.frame()).map_err(|e| self.in_file(e))?;
+        let compute = container::content_digest(self.parts.first.frame()).map_err(|e| self.in_file(e))?;
         let part = self.only_part("has no content digest")?;
         let digest = with_range(part.source(), part.frame().manifest.clone(), |bytes| {
-            container::content_digest(part.frame(), bytes, algorithm)
+            compute(bytes, part.frame().manifest.start, algorithm)
         });
         let digest = digest.map_err(|e| self.in_file(e))?;
         try_format(format_args!("{}", &*to_text(&digest)?))
@@ -251,28 +252,26 @@ impl File {
     /// It reads the manifest and the padding but no tensor, and trusts the digests in the file. Unsupported
     /// if the container has no canonical form.
     pub fn canonical_violation(&self) -> Result<Option<String>> {
-        container::check_canonical(self.parts.first.frame()).map_err(|e| self.in_file(e))?;
+        let form = container::canonical_form(self.parts.first.frame()).map_err(|e| self.in_file(e))?;
         let part = self.only_part("has no canonical form")?;
         let (frame, source) = (part.frame(), part.source());
-        let found =
-            with_range(source, frame.manifest.clone(), |bytes| {
-                match container::canonical_violation(frame, &self.manifest, bytes)? {
-                    Some(why) => Ok(Some(why)),
-                    None => self.nonzero_byte(part),
-                }
-            });
+        let found = with_range(source, frame.manifest.clone(), |bytes| {
+            match (form.violation)(&self.manifest, frame, bytes)? {
+                Some(why) => Ok(Some(why)),
+                None => self.nonzero_byte(part, (form.reserved)(frame.file_size)),
+            }
+        });
         found.map_err(|e| self.in_file(e))
     }
 
-    /// The first padding byte that is not zero.
-    fn nonzero_byte(&self, part: &FilePart) -> Result<Option<String>> {
+    /// The first byte of the padding or of the `reserved` bytes that is not zero.
+    fn nonzero_byte(&self, part: &FilePart, reserved: Range<u64>) -> Result<Option<String>> {
         if let (count, Some(first)) = self.nonzero_padding(part)? {
             return try_format(format_args!(
                 "F14: {count} bytes of padding are not zero, the first at {first}"
             ))
             .map(Some);
         }
-        let reserved = container::reserved_bytes(part.frame());
         let start = reserved.start;
         with_range(part.source(), reserved, |bytes| match bytes.iter().all(|byte| *byte == 0) {
             true => Ok(None),

@@ -239,10 +239,7 @@ impl<'a> VerifyState<'a> {
         first: &mut Option<Error>,
     ) -> Result<()> {
         let Some(continues) = self.continues(object, component, &error) else { return Err(error) };
-        let error = match first.take() {
-            Some(before) => before,
-            None => error,
-        };
+        let error = first.take().unwrap_or(error);
         if continues {
             *first = Some(error);
             return Ok(());

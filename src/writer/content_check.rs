@@ -133,7 +133,7 @@ impl ContentCheck {
                 reserved.map(|()| self.coords.0.extend_from_slice(bytes)).map_err(Error::from)
             }
         };
-        checked.map_err(|error| self.advise(error))
+        checked.map_err(|error| advise(self.to, error))
     }
 
     /// Calls `body` with whole elements and the number of the first.
@@ -144,7 +144,8 @@ impl ContentCheck {
         mut body: impl FnMut(&mut ContentCheck, &[u8], u64) -> Result<()>,
     ) -> Result<()> {
         let width = dtype.size();
-        let before = (self.rows.state(), self.current.elements);
+        let (pointers, descents) = (self.rows.pointers.len(), self.rows.descents.len());
+        let before = (self.rows.last_pointer, self.rows.order, self.current.elements);
         let missing = width.saturating_sub(self.current.partial.len()).checked_rem(width).unwrap_or(0);
         let (first, rest) = bytes.split_at_checked(missing.min(bytes.len())).unwrap_or_default();
         let (whole, last) = rest.split_at_checked(rest.len() - rest.len() % width).unwrap_or_default();
@@ -170,8 +171,9 @@ impl ContentCheck {
             }
             Err(_) => {
                 element.truncate(joined);
-                self.rows.restore(before.0);
-                self.current.elements = before.1;
+                self.rows.pointers.truncate(pointers);
+                self.rows.descents.truncate(descents);
+                (self.rows.last_pointer, self.rows.order, self.current.elements) = before;
             }
         }
         self.current.partial = element;
@@ -206,10 +208,12 @@ impl ContentCheck {
         let positions = match self.to.check_parts(self.format, shape, attributes, &part) {
             // The library cannot check what it cannot read. Verification reports that, too.
             Err(error) if error.cause() == Cause::Unsupported => return Ok(()),
-            outcome => outcome.map_err(|error| self.advise(error))?,
+            outcome => outcome.map_err(|error| advise(self.to, error))?,
         };
         let checked = self.check_positions(positions, shape);
-        checked.and_then(|()| self.check_last_bytes(manifest, object, positions)).map_err(|e| self.advise(e))
+        checked
+            .and_then(|()| self.check_last_bytes(manifest, object, positions))
+            .map_err(|e| advise(self.to, e))
     }
 
     fn check_positions(&mut self, positions: Positions, shape: &[u64]) -> Result<()> {
@@ -248,11 +252,6 @@ impl ContentCheck {
         }
         Ok(())
     }
-
-    /// Adds to an error what to do about it. Uses the rule's name in this container.
-    fn advise(&self, error: Error) -> Error {
-        advise(self.to, error)
-    }
 }
 
 fn check_coordinates(dtype: Dtype, bytes: &[u8], shape: &[u64], nnz: u64, unique: bool) -> Result<()> {
@@ -288,27 +287,7 @@ pub fn advise(to: &Capabilities, error: Error) -> Error {
     }
 }
 
-/// The state that a call of [`Rows`] changes.
-#[derive(Clone, Copy)]
-struct RowsState {
-    pointers: usize,
-    descents: usize,
-    last_pointer: u64,
-    order: RowOrder,
-}
-
 impl Rows {
-    fn state(&self) -> RowsState {
-        let (last_pointer, order) = (self.last_pointer, self.order);
-        RowsState { pointers: self.pointers.len(), descents: self.descents.len(), last_pointer, order }
-    }
-
-    fn restore(&mut self, state: RowsState) {
-        self.pointers.truncate(state.pointers);
-        self.descents.truncate(state.descents);
-        (self.last_pointer, self.order) = (state.last_pointer, state.order);
-    }
-
     fn add_pointers(&mut self, dtype: Dtype, bytes: &[u8], base: u64, unique: bool) -> Result<()> {
         let mut check = IndexCheck::Pointers { previous: self.last_pointer, nnz: 0 };
         check.chunk(dtype, bytes, base)?;

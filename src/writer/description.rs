@@ -9,7 +9,7 @@ use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Encoding, Format};
 use crate::model::sort::sort_by;
 use crate::model::structure::{parse_packing, Grouping, QuantizedSizes};
-use crate::model::value::{Attributes, Kind, OwnedValue};
+use crate::model::value::Attributes;
 
 /// The longest name that is written, in bytes.
 pub(super) const NAME_LIMIT: usize = 64 << 10;
@@ -267,7 +267,7 @@ pub fn attributes_of_format(format: Format) -> Result<Attributes> {
     if let Format::Blocks(logical) = format {
         let block = logical.block();
         for (key, number) in [("elems_per_block", block.elements), ("block_bytes", block.bytes)] {
-            attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
+            attributes.set_built(key, |to| to.unsigned(number))?;
         }
     }
     Ok(attributes)

@@ -1,6 +1,7 @@
 //! A cursor in CBOR input. It reads heads, texts, byte strings and whole items. Items become values, or are
 //! skipped by their heads.
 
+use crate::container::tables::Growth;
 use crate::error::{broken, Result, Rule};
 use crate::memory::Budget;
 use crate::model::manifest::Position;
@@ -82,23 +83,6 @@ impl<'a> Cursor<'a> {
     /// The same cursor, charging memory to `budget`.
     pub fn within(self, budget: &'a Budget) -> Self {
         Cursor { budget: Some(budget), ..self }
-    }
-
-    /// Charges memory before it is allocated.
-    pub(super) fn charge(&self, bytes: u64, what: &str) -> Result<()> {
-        self.budget.map_or(Ok(()), |budget| budget.charge(bytes, what))
-    }
-
-    /// Returns memory that was freed to the budget.
-    pub(super) fn give_back(&self, bytes: u64) {
-        if let Some(budget) = self.budget {
-            budget.give_back(bytes);
-        }
-    }
-
-    /// Whether the budget allows this much memory.
-    pub(super) fn has(&self, bytes: u64) -> bool {
-        self.budget.is_none_or(|budget| budget.has(bytes))
     }
 
     /// How many bytes were consumed.
@@ -243,19 +227,13 @@ impl<'a> Cursor<'a> {
             return self.utf8(bytes).map(Cow::Borrowed);
         }
         let mut joined = String::new();
-        loop {
-            match self.head()? {
-                Head::Break => return Ok(Cow::Owned(joined)),
-                Head::Text(Some(length)) => {
-                    let bytes = self.take(length)?;
-                    let chunk = self.utf8(bytes)?;
-                    self.charge(PER_CHUNK.saturating_mul(length), "strings in chunks")?;
-                    joined.try_reserve(chunk.len())?;
-                    joined.push_str(chunk);
-                }
-                _ => return Err(self.malformed("a chunk of a text string is not a definite text string")),
-            }
+        while let Some(bytes) = self.chunk(true)? {
+            let chunk = self.utf8(bytes)?;
+            self.charge(PER_CHUNK.saturating_mul(bytes.len() as u64), "strings in chunks")?;
+            joined.try_reserve(chunk.len())?;
+            joined.push_str(chunk);
         }
+        Ok(Cow::Owned(joined))
     }
 
     /// The byte string after its head. It is borrowed from the input unless it comes in chunks.
@@ -264,17 +242,23 @@ impl<'a> Cursor<'a> {
             return self.take(length).map(Cow::Borrowed);
         }
         let mut joined: Vec<u8> = Vec::new();
-        loop {
-            match self.head()? {
-                Head::Break => return Ok(Cow::Owned(joined)),
-                Head::Bytes(Some(length)) => {
-                    let chunk = self.take(length)?;
-                    self.charge(PER_CHUNK.saturating_mul(length), "strings in chunks")?;
-                    joined.try_reserve(chunk.len())?;
-                    joined.extend_from_slice(chunk);
-                }
-                _ => return Err(self.malformed("a chunk of a byte string is not a definite byte string")),
+        while let Some(chunk) = self.chunk(false)? {
+            self.charge(PER_CHUNK.saturating_mul(chunk.len() as u64), "strings in chunks")?;
+            joined.try_reserve(chunk.len())?;
+            joined.extend_from_slice(chunk);
+        }
+        Ok(Cow::Owned(joined))
+    }
+
+    /// The next chunk of a text or byte string of indefinite length; `None` after the last.
+    fn chunk(&mut self, is_text: bool) -> Result<Option<&'a [u8]>> {
+        match (self.head()?, is_text) {
+            (Head::Break, _) => Ok(None),
+            (Head::Text(Some(length)), true) | (Head::Bytes(Some(length)), false) => {
+                self.take(length).map(Some)
             }
+            (_, true) => Err(self.malformed("a chunk of a text string is not a definite text string")),
+            (_, false) => Err(self.malformed("a chunk of a byte string is not a definite byte string")),
         }
     }
 
@@ -310,9 +294,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// How many of the `claimed` elements fit in the rest of the input, if each takes at least `each` bytes.
-    pub fn plausible(&self, claimed: Option<u64>, each: usize) -> usize {
-        let most = self.remaining().checked_div(each).unwrap_or(0);
-        claimed.map_or(0, |n| usize::try_from(n).unwrap_or(usize::MAX).min(most))
+    pub fn plausible(&self, claimed: Option<u64>, each: u64) -> u64 {
+        let most = (self.remaining() as u64).checked_div(each).unwrap_or(0);
+        claimed.map_or(0, |claimed| claimed.min(most))
     }
 }
 
@@ -329,11 +313,16 @@ struct Open {
 impl Cursor<'_> {
     /// Skips the next item after checking that it is well-formed. Does not check UTF-8 and duplicate keys.
     pub fn skip_well_formed(&mut self) -> Result<()> {
+        self.skip_within::<{ MAX_DEPTH + 1 }>()
+    }
+
+    /// Skips the next item, in which at most `DEPTH` arrays, maps and tags may be open at once.
+    fn skip_within<const DEPTH: usize>(&mut self) -> Result<()> {
         // Most items are short texts. They do not need the stack below, which would have to be cleared first.
         if self.try_text().is_some() {
             return Ok(());
         }
-        let mut open = [Open::default(); MAX_DEPTH + 1];
+        let mut open = [Open::default(); DEPTH];
         let mut depth = 0usize;
         loop {
             let head = self.head()?;
@@ -356,7 +345,8 @@ impl Cursor<'_> {
             }
             match head {
                 Head::Text(Some(size)) | Head::Bytes(Some(size)) => drop(self.take(size)?),
-                Head::Text(None) | Head::Bytes(None) => self.skip_chunks(head)?,
+                Head::Text(None) => while self.chunk(true)?.is_some() {},
+                Head::Bytes(None) => while self.chunk(false)?.is_some() {},
                 Head::Break => {
                     let ended = depth.checked_sub(1).and_then(|at| open.get(at));
                     let Some(ended) = ended else {
@@ -383,22 +373,6 @@ impl Cursor<'_> {
                 }
                 depth = around;
             }
-        }
-    }
-
-    /// Skips the chunks of a text or byte string of indefinite length.
-    fn skip_chunks(&mut self, string: Head) -> Result<()> {
-        loop {
-            let chunk = match (self.head()?, string) {
-                (Head::Break, _) => return Ok(()),
-                (Head::Text(Some(length)), Head::Text(_)) => length,
-                (Head::Bytes(Some(length)), Head::Bytes(_)) => length,
-                (_, Head::Text(_)) => {
-                    return Err(self.malformed("a chunk of a text string is not a definite text string"))
-                }
-                _ => return Err(self.malformed("a chunk of a byte string is not a definite byte string")),
-            };
-            self.take(chunk)?;
         }
     }
 }
@@ -500,5 +474,86 @@ impl Cursor<'_> {
     #[cold]
     pub(super) fn too_deep(&self) -> crate::error::Error {
         broken!(Rule::CborDepth, "CBOR at offset {} nests deeper than {MAX_DEPTH} levels", self.file_offset())
+    }
+}
+
+/// Calls `body` with the encoded key and value of each pair of a map in a manifest. The map was checked when
+/// the manifest was decoded. If it is not a map any more, the error is that it breaks `rule`.
+pub fn each_pair<'e>(
+    encoded: &'e [u8],
+    rule: Rule,
+    body: &mut dyn FnMut(&'e [u8], &'e [u8]) -> Result<()>,
+) -> Result<()> {
+    // A value is at most `MAX_DEPTH` levels deep in a component of an object.
+    const DEPTH: usize = MAX_DEPTH + 5;
+    let mut cursor = Cursor::new(encoded, 0);
+    let Head::Map(mut left) = cursor.head()? else {
+        return Err(broken!(rule, "the manifest changed while it was being appended to"));
+    };
+    while cursor.another(&mut left)? {
+        let key = cursor.clone();
+        cursor.skip_within::<DEPTH>()?;
+        let value = cursor.clone();
+        cursor.skip_within::<DEPTH>()?;
+        body(value.since(&key), cursor.since(&value))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The only value of a map, as [`each_pair`] finds it.
+    fn value_of(map: &[u8]) -> Result<Vec<u8>> {
+        let mut found = Vec::new();
+        each_pair(map, Rule::CborMalformed, &mut |key, value| {
+            assert_eq!(key, b"\x61k");
+            found.extend_from_slice(value);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    #[test]
+    fn skipping_ends_where_decoding_ends() {
+        let items: [&[u8]; 15] = [
+            b"\x00",
+            b"\x1b\x00\x00\x00\x01\x00\x00\x00\x00",
+            b"\x63abc",
+            b"\x7f\x61a\x62bc\xff",
+            b"\x43\x01\x02\xff",
+            b"\x5f\x41\xff\x42\x01\x02\xff",
+            b"\x80",
+            b"\xa0",
+            b"\x82\x81\x01\xa1\x61k\x80",
+            b"\x9f\x01\x9f\xff\xa0\xff",
+            b"\xbf\x61a\xbf\xff\x61b\x5f\xff\xff",
+            b"\xc1\x1a\x00\x00\x00\x07",
+            b"\xa2\x61a\xd8\x20\x82\xc2\x41\x01\x02\x61b\xf6",
+            b"\xf5",
+            b"\xfb\x40\x09\x21\xfb\x54\x44\x2d\x18",
+        ];
+        for item in items {
+            let map = [b"\xa1\x61k", item, b"\x01"].concat(); // with something after it
+            let mut decoded = Cursor::new(&map[3..], 0);
+            decoded.skip().unwrap();
+            assert_eq!(decoded.position(), item.len(), "{item:02x?}");
+            assert_eq!(value_of(&map).unwrap(), item);
+        }
+        for cut in [&b"\xff"[..], b"\x82\x01", b"\x63ab", b"\x9f\x01", b""] {
+            assert!(value_of(&[b"\xa1\x61k", cut].concat()).is_err(), "{cut:02x?}");
+        }
+    }
+
+    #[test]
+    fn the_deepest_value_of_a_manifest_is_skipped() {
+        let nested = |depth: usize| [vec![0x81; depth], vec![0]].concat();
+        let accepted =
+            (0..200).take_while(|depth| Cursor::new(&nested(*depth), 0).value().is_ok()).count() - 1;
+        // In objects, an object, its components and one of these.
+        let manifest = [b"\xa1\x61k".repeat(5), nested(accepted)].concat();
+        assert_eq!(value_of(&manifest).unwrap(), manifest[3..]);
+        assert!(value_of(&[b"\xa1\x61k".repeat(6), nested(accepted)].concat()).is_err());
     }
 }

@@ -68,6 +68,30 @@ pub fn key(out: &mut Vec<u8>, text: &'static str) -> Result<()> {
     }
 }
 
+/// Appends a key and its text, if there is one.
+#[inline(always)]
+pub fn optional_text(out: &mut Vec<u8>, name: &'static str, text: Option<&[u8]>) -> Result<()> {
+    match text {
+        Some(text) => key(out, name).and_then(|()| utf8(out, text)),
+        None => Ok(()),
+    }
+}
+
+/// Appends the key "attributes" and the map, unless that is empty. If `sorted` is set, the map is in the form
+/// of [`sorted_value`].
+pub fn attributes(out: &mut Vec<u8>, map: Option<Value<'_>>, sorted: bool) -> Result<()> {
+    match map {
+        Some(map) => key(out, "attributes").and_then(|()| put_value(out, map, sorted)),
+        None => Ok(()),
+    }
+}
+
+/// Appends a shape as an array.
+pub fn shape(out: &mut Vec<u8>, shape: &[u64]) -> Result<()> {
+    array(out, shape.len() as u64)?;
+    shape.iter().try_for_each(|dimension| unsigned(out, *dimension))
+}
+
 /// Appends bytes that are known to be UTF-8.
 pub fn utf8(out: &mut Vec<u8>, text: &[u8]) -> Result<()> {
     head(out, 3, text.len() as u64)?;
@@ -178,9 +202,7 @@ fn put_value(out: &mut Vec<u8>, item: Value<'_>, sorted: bool) -> Result<()> {
         Kind::Map(pairs) if sorted => {
             let mut map = SortedMap::new(pairs.len())?;
             pairs.iter().try_for_each(|(k, v)| {
-                put_value(map.key(), k, true)?;
-                put_value(map.value(), v, true)?;
-                map.end_pair()
+                map.add(|out| put_value(out, k, true), |out| put_value(out, v, true))
             })?;
             map.put(out)
         }
@@ -200,8 +222,6 @@ pub struct SortedMap {
     bytes: Vec<u8>,
     /// For each pair: its start, the start of its value, and its end.
     pairs: Vec<(usize, usize, usize)>,
-    start: usize,
-    value: usize,
 }
 
 impl SortedMap {
@@ -209,25 +229,21 @@ impl SortedMap {
     pub fn new(count: usize) -> Result<SortedMap> {
         let mut pairs = Vec::new();
         pairs.try_reserve(count)?;
-        Ok(SortedMap { bytes: Vec::new(), pairs, start: 0, value: 0 })
+        Ok(SortedMap { bytes: Vec::new(), pairs })
     }
 
-    /// The buffer to which the next key is written.
-    pub fn key(&mut self) -> &mut Vec<u8> {
-        self.start = self.bytes.len();
-        &mut self.bytes
-    }
-
-    /// The buffer to which the value is written, after the key.
-    pub fn value(&mut self) -> &mut Vec<u8> {
-        self.value = self.bytes.len();
-        &mut self.bytes
-    }
-
-    /// Ends a pair, after its key and value.
-    pub fn end_pair(&mut self) -> Result<()> {
+    /// Adds a pair. `key` and `value` append their bytes.
+    pub fn add(
+        &mut self,
+        key: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+        value: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        let start = self.bytes.len();
+        key(&mut self.bytes)?;
+        let end_of_key = self.bytes.len();
+        value(&mut self.bytes)?;
         self.pairs.try_reserve(1)?;
-        self.pairs.push((self.start, self.value, self.bytes.len()));
+        self.pairs.push((start, end_of_key, self.bytes.len()));
         Ok(())
     }
 

@@ -9,6 +9,7 @@
 //! reading an item.
 
 use super::cursor::Cursor;
+use crate::model::dtype::Dtype;
 
 /// A short text as a number that is fast to compare: its head and its first seven bytes. Texts of at most
 /// seven bytes have the same number only if they are equal. Longer texts have the same number if their
@@ -29,6 +30,18 @@ pub const fn packed(text: &[u8]) -> u64 {
         rest = tail;
     }
     packed
+}
+
+/// Dtypes, with the [`packed`] of their names.
+#[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "while compiling")]
+pub const fn packed_dtypes<const N: usize>(dtypes: [Dtype; N]) -> [(u64, Dtype); N] {
+    let mut table = [(0, Dtype::F64); N];
+    let mut at = 0;
+    while at < N {
+        table[at] = (packed(dtypes[at].name().as_bytes()), dtypes[at]);
+        at += 1;
+    }
+    table
 }
 
 /// Compares eight bytes at a time; the last eight may overlap. For names, this is faster than the standard
@@ -57,6 +70,27 @@ fn is_plain(text: &[u8]) -> bool {
 }
 
 const HIGH: u64 = 0x8080_8080_8080_8080;
+
+/// An unsigned integer, the least one that needs as many bytes, and the bytes after it. Does not read
+/// integers in the last eight bytes of the input.
+#[inline(always)]
+pub(super) fn unsigned(input: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let (initial, rest) = input.split_first()?;
+    if *initial < 24 {
+        return Some((u64::from(*initial), 0, rest));
+    }
+    // One, two, four or eight bytes, with the most significant byte first.
+    let exponent = u32::from(initial.wrapping_sub(24));
+    if exponent > 3 {
+        return None;
+    }
+    let eight = u64::from_be_bytes(*rest.first_chunk()?);
+    let bits = 8u32.wrapping_shl(exponent);
+    let value = eight.wrapping_shr(64u32.saturating_sub(bits));
+    // 24 in one byte, 2^8 in two, 2^16 in four, 2^32 in eight.
+    let least = 1u64.wrapping_shl(bits / 2).max(24);
+    Some((value, least, rest.get(1usize.wrapping_shl(exponent)..)?))
+}
 
 impl<'a> Cursor<'a> {
     /// A text string of less than 24 bytes, and its [`packed`]. Not checked for UTF-8.
@@ -98,6 +132,15 @@ impl<'a> Cursor<'a> {
         self.rest = self.rest.get(length..).unwrap_or_default();
     }
 
+    /// The dtype of this table whose name comes next.
+    #[inline(always)]
+    pub fn take_dtype(&mut self, table: &[(u64, Dtype)]) -> Option<Dtype> {
+        let next = self.peek_packed();
+        let (packed, dtype) = table.iter().find(|(known, _)| Some(*known) == next)?;
+        self.skip_packed(*packed);
+        Some(*dtype)
+    }
+
     /// A text string of less than 256 bytes in one piece that is all ASCII, like almost all names.
     #[inline(always)]
     pub fn try_ascii(&mut self) -> Option<&'a [u8]> {
@@ -135,20 +178,9 @@ impl<'a> Cursor<'a> {
         if tests::PLAIN.get() {
             return None;
         }
-        let (initial, rest) = self.rest.split_first()?;
-        if *initial < 24 {
-            self.rest = rest;
-            return Some(u64::from(*initial));
-        }
-        // One, two, four or eight bytes, with the most significant byte first.
-        let exponent = u32::from(initial.wrapping_sub(24));
-        if exponent > 3 {
-            return None;
-        }
-        let eight = u64::from_be_bytes(*rest.first_chunk()?);
-        let bits = 8u32.wrapping_shl(exponent);
-        self.rest = rest.get(1usize.wrapping_shl(exponent)..)?;
-        Some(eight.wrapping_shr(64u32.saturating_sub(bits)))
+        let (value, _, rest) = unsigned(self.rest)?;
+        self.rest = rest;
+        Some(value)
     }
 
     /// A text string of 1 to 255 bytes of ASCII without NUL. Its length must be in its shortest form.

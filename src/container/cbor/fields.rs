@@ -2,12 +2,12 @@
 
 use super::cursor::{Cursor, Head};
 use super::fast_path::packed;
-use super::tables::{push, push_text, reserve_entry, reserve_value};
-use super::tables::{MapInterner, ShapeInterner};
+use super::tables::{reserve_value, MapInterner, ShapeInterner};
 use crate::container::frame::{Frame, Limits};
+use crate::container::tables::{add_text, push, reserve_text, Growth};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::memory::Budget;
-use crate::model::manifest::{table_position, Manifest, Position, TextId};
+use crate::model::manifest::{table_position, Format, LogicalType, Manifest, Object, Position, TextId};
 use crate::model::value::{self, Attributes, Tape, Value};
 use std::borrow::Cow;
 
@@ -182,7 +182,7 @@ impl<'a> Decoder<'a> {
     fn new_role(&mut self, packed: Option<u64>) -> Result<TextId> {
         const MAX_CACHED_ROLES: usize = 8;
         let role = self.text(Rule::KeyType, "a key")?;
-        reserve_entry(&self.cursor, &mut self.manifest, role.len())?;
+        reserve_text(&self.cursor, &mut self.manifest.texts, role.len())?;
         let role = self.manifest.intern_role(&role)?;
         if let Some(packed) = packed.filter(|_| self.roles.len() < MAX_CACHED_ROLES) {
             self.roles.try_reserve(1)?;
@@ -210,14 +210,9 @@ impl<'a> Decoder<'a> {
     /// Reads a text.
     #[inline]
     pub fn text(&mut self, rule: Rule, what: &str) -> Result<Cow<'a, str>> {
-        if let Some(text) = self.cursor.try_text() {
-            return self.cursor.utf8(text).map(Cow::Borrowed);
-        }
         let at = self.cursor.file_offset();
-        match self.cursor.head()? {
-            Head::Text(length) => self.cursor.text_body(length),
-            other => Err(wrong(at, rule, what, "a text string", &other)),
-        }
+        let text = self.optional_text(rule, what)?;
+        text.ok_or_else(|| wrong(at, rule, what, "a text string", &Head::NULL))
     }
 
     /// Reads a text or null.
@@ -246,10 +241,8 @@ impl<'a> Decoder<'a> {
     #[inline(never)]
     fn unsigned_slow(&mut self, rule: Rule, what: &str) -> Result<u64> {
         let at = self.cursor.file_offset();
-        match self.cursor.head()? {
-            Head::Unsigned(v) => Ok(v),
-            other => Err(wrong(at, rule, what, "an unsigned integer", &other)),
-        }
+        let number = self.optional_unsigned(rule, what)?;
+        number.ok_or_else(|| wrong(at, rule, what, "an unsigned integer", &Head::NULL))
     }
 
     /// Reads an integer from 0 to 2^64-1, or null.
@@ -349,7 +342,7 @@ impl<'a> Decoder<'a> {
     /// Stores bytes that are known to be UTF-8.
     #[inline(always)]
     pub fn push_utf8(&mut self, text: &[u8]) -> Result<TextId> {
-        push_text(&self.cursor, &mut self.manifest, text)
+        add_text(&self.cursor, &mut self.manifest, text)
     }
 
     /// Checks that the limits allow one more object.
@@ -378,5 +371,17 @@ fn into_bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
     match text {
         Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
         Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+    }
+}
+
+/// Sets the type of the data of an object made of blocks: the format names it.
+pub fn name_blocks(manifest: &mut Manifest, object: &Object) {
+    let Format::Blocks(logical) = object.format else { return };
+    for at in object.component_start..object.component_start.saturating_add(object.component_count) {
+        let Some(component) = manifest.components.get_mut(at as usize) else { continue };
+        let plain = component.dtype == Some(logical.dtype()) && component.logical == LogicalType::Absent;
+        if plain && manifest.texts.get_bytes(component.role) == b"data" {
+            component.logical = LogicalType::Known(logical);
+        }
     }
 }

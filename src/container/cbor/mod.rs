@@ -12,5 +12,5 @@ pub(super) mod fields;
 pub(super) mod tables;
 pub(super) mod template;
 
-pub use cursor::{Cursor, Head};
-pub use fast_path::packed;
+pub use cursor::{each_pair, Cursor, Head};
+pub use fast_path::{packed, packed_dtypes};

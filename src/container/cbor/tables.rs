@@ -1,30 +1,23 @@
-//! Tables of a manifest that is being read. They grow by the number of entries that the rest of the manifest
-//! probably needs. Shapes and attribute maps that many objects share are stored once.
+//! Tables of a manifest in CBOR. They grow by the number of entries that the rest of the manifest probably
+//! needs. Shapes and attribute maps that many objects share are stored once.
 
 use super::cursor::Cursor;
+use crate::container::tables::{grow, push, Growth};
 use crate::error::Result;
-use crate::memory::{bytes_of, HugeVec};
-use crate::model::manifest::{table_position, Manifest, Position, RareNames, TextId};
+use crate::memory::Budget;
+use crate::model::manifest::{table_position, Manifest, Position, RareNames};
 
-/// Stores a UTF-8 text in the manifest's arena.
-#[inline(always)]
-pub fn push_text(cursor: &Cursor<'_>, manifest: &mut Manifest, text: &[u8]) -> Result<TextId> {
-    reserve_entry(cursor, manifest, text.len())?;
-    manifest.texts.add_bytes(text)
-}
+impl Growth for Cursor<'_> {
+    const SMALL_TABLES: &'static str = "shapes and attributes";
+    const MIN_TEXTS: usize = 0;
 
-/// Reserves space for a text of this size in the manifest's arena.
-#[inline(always)]
-pub fn reserve_entry(cursor: &Cursor<'_>, manifest: &mut Manifest, bytes: usize) -> Result<()> {
-    let texts = &mut manifest.texts;
-    let size = bytes.saturating_add(1);
-    if size > texts.spare_capacity() {
-        let (held, capacity) = (texts.size(), texts.spare_capacity());
-        charged::<u8>(cursor, held, held.saturating_add(capacity), size, "names", |more| {
-            texts.reserve(more)
-        })?;
+    fn budget(&self) -> Option<&Budget> {
+        self.budget
     }
-    Ok(())
+
+    fn more(&self, filled: usize, least: usize) -> usize {
+        self.estimate_remaining(filled, least)
+    }
 }
 
 /// Reserves memory for a small value, or for the expected number of items. For a large value, the tape grows
@@ -49,70 +42,13 @@ pub fn push_rare_names(
     manifest: &mut Manifest,
     rare: RareNames,
 ) -> Result<Option<Position>> {
-    let rare_names = &mut manifest.rare_names;
-    if rare_names.len() == rare_names.capacity() && !rare.is_empty() {
-        let (filled, capacity) = (rare_names.len(), rare_names.capacity());
-        charged::<RareNames>(cursor, filled, capacity, 1, "components", |more| {
-            rare_names.try_reserve_exact(more)
-        })?;
+    let table = &mut manifest.rare_names;
+    let (filled, capacity) = (table.len(), table.capacity());
+    if filled == capacity && !rare.is_empty() {
+        let reserve = |more| table.try_reserve_exact(more);
+        grow::<RareNames>(cursor, "components", (filled, capacity), 1, reserve)?;
     }
     manifest.add_rare_names(rare)
-}
-
-/// Appends `value` to a table, which grows by the number of entries that the rest of the manifest probably
-/// needs.
-#[inline(always)]
-pub fn push<T>(cursor: &Cursor<'_>, table: &mut Vec<T>, value: T) -> Result<()> {
-    if table.len() == table.capacity() {
-        let (filled, capacity) = (table.len(), table.capacity());
-        charged::<T>(cursor, filled, capacity, 1, "shapes and attributes", |more| {
-            Ok(table.try_reserve_exact(more)?)
-        })?;
-    }
-    table.push(value);
-    Ok(())
-}
-
-/// Appends to a table that may become large.
-#[inline(always)]
-pub fn add<T: Copy>(cursor: &Cursor<'_>, table: &mut HugeVec<T>, entry: T) -> Result<()> {
-    if table.len() == table.capacity() {
-        let (filled, capacity) = (table.len(), table.capacity());
-        charged::<T>(cursor, filled, capacity, 1, "objects", |more| table.try_reserve_exact(more))?;
-    }
-    table.push(entry)
-}
-
-/// Reserves memory for the claimed number of entries, unless opening may not take that much.
-pub fn expect<T: Copy>(cursor: &Cursor<'_>, table: &mut HugeVec<T>, entries: usize) -> Result<()> {
-    if !cursor.has(bytes_of::<T>(entries)) {
-        return Ok(()); // the table grows while entries come
-    }
-    cursor.charge(bytes_of::<T>(entries), "objects")?;
-    table.try_reserve_exact(entries)
-}
-
-/// Grows a table that has `filled` entries and memory for `capacity`: by the expected number, at least
-/// `least`. If opening may not take that much memory, by fewer. The old and the new table both exist while
-/// one is copied to the other.
-#[cold]
-fn charged<T>(
-    cursor: &Cursor<'_>,
-    filled: usize,
-    capacity: usize,
-    least: usize,
-    what: &str,
-    grow: impl FnOnce(usize) -> Result<()>,
-) -> Result<()> {
-    let size = |more: usize| bytes_of::<T>(filled.saturating_add(more));
-    let mut more = cursor.estimate_remaining(filled, least);
-    if !cursor.has(size(more)) {
-        more = (filled / 4).max(least);
-    }
-    cursor.charge(size(more), what)?;
-    grow(more)?;
-    cursor.give_back(bytes_of::<T>(capacity));
-    Ok(())
 }
 
 /// The positions of the shapes that were read last, in slots chosen by [`ShapeInterner::slot`]. Many objects

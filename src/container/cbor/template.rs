@@ -11,8 +11,10 @@
 //! Comparing known bytes and reading the numbers and digits between them take a few instructions each.
 
 use super::cursor::{Cursor, Head};
+use super::fast_path::unsigned;
 use super::fields::Decoder;
-use super::tables::{add, push_rare_names};
+use super::tables::push_rare_names;
+use crate::container::tables::add;
 use crate::error::Result;
 use crate::model::manifest::{table_position, Component, Manifest, Object, RareNames, TextId};
 use std::ops::Range;
@@ -443,21 +445,7 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
 /// bytes of the input.
 #[inline(always)]
 pub fn shortest(input: &[u8]) -> Option<(u64, &[u8])> {
-    let (initial, rest) = input.split_first()?;
-    if *initial < 24 {
-        return Some((u64::from(*initial), rest));
-    }
-    // One, two, four or eight bytes, with the most significant byte first.
-    let exponent = u32::from(initial.wrapping_sub(24));
-    if exponent > 3 {
-        return None;
-    }
-    let eight = u64::from_be_bytes(*rest.first_chunk()?);
-    let bits = 8u32.wrapping_shl(exponent);
-    let value = eight.wrapping_shr(64u32.saturating_sub(bits));
-    // The least value: 24 in one byte, 2^8 in two, 2^16 in four, 2^32 in eight.
-    let least = 1u64.wrapping_shl(bits / 2).max(24);
-    let rest = rest.get(1usize.wrapping_shl(exponent)..)?;
+    let (value, least, rest) = unsigned(input)?;
     (value >= least).then_some((value, rest))
 }
 

@@ -4,7 +4,7 @@
 use super::cursor::{Cursor, Encoding, Reach, Read, Stop};
 use super::keys::{KeyMap, Keys};
 use crate::container::frame::{Frame, Input, Limits};
-use crate::container::tables::{add, add_name, add_text, expect, push};
+use crate::container::tables::{add_name, add_object, add_text, expect, push};
 use crate::error::{broken, fail, try_format, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 use crate::model::dtype::{ggml_type_from_number, Block, Dtype, Logical};
@@ -73,6 +73,10 @@ pub(super) fn decode_by(
     }
 }
 
+/// The storage type of a tensor's elements, and their type if they are blocks. `None` if the type is unknown,
+/// or a layout that ggml has removed, such as 4 and 31. Then the size of a tensor is unknown.
+type Type = Option<(Dtype, Option<Logical>)>;
+
 /// The state of reading.
 struct Decoder<'b> {
     manifest: Manifest,
@@ -83,7 +87,8 @@ struct Decoder<'b> {
     /// `None` until the header was read.
     keys: Option<Keys>,
     tensors_left: u64,
-    types: Types,
+    /// The last type and its number, because neighbours often have the same.
+    last_type: Option<(u32, Type)>,
     /// Whether there is a tensor whose type does not give its size.
     has_unknown: bool,
     last_shape: (u32, u32),
@@ -101,7 +106,7 @@ impl<'b> Decoder<'b> {
             role,
             keys: None,
             tensors_left: 0,
-            types: Types::default(),
+            last_type: None,
             has_unknown: false,
             last_shape: (0, 0),
         })
@@ -147,23 +152,23 @@ impl<'b> Decoder<'b> {
 
     /// Adds a tensor. Its offset counts from the start of all data, whose position is not known yet.
     fn tensor(&mut self, info: &Info<'_>, alignment: u64) -> Result<()> {
-        let kind = self.types.find(info.kind);
+        let elements = self.find_type(info.kind);
         let shape = info.shape();
         if info.offset & alignment.saturating_sub(1) != 0 {
             let offset = info.offset;
             return Err(broken!(Rule::OffsetAlign, "its offset {offset} is not a multiple of {alignment}"));
         }
         let name = add_text(self.budget, &mut self.manifest, info.name)?;
-        let mut component = Component::new(self.role, kind.dtype());
+        let mut component = Component::new(self.role, elements.map(|(dtype, _)| dtype));
         let mut format = Format::Dense;
         component.set_big_endian(self.encoding.big_endian);
-        match kind {
-            Type::Plain(_) => {}
-            Type::Blocks(blocks) => {
+        match elements {
+            Some((_, None)) => {}
+            Some((_, Some(blocks))) => {
                 format = Format::Blocks(blocks);
                 component.logical = LogicalType::Known(blocks);
             }
-            Type::Other => {
+            None => {
                 let unknown = add_name(self.budget, &mut self.manifest, format_args!("ggml.{}", info.kind))?;
                 self.has_unknown = true;
                 format = Format::Other(unknown);
@@ -172,14 +177,23 @@ impl<'b> Decoder<'b> {
             }
         }
         component.offset = info.offset;
-        component.stored_size = size_of(kind, info)?;
+        component.stored_size = size_of(component.block(), info)?;
         component.set_size(Some(component.stored_size));
-        let (shape_start, rank) = self.shape(shape)?;
-        let component_start = table_position(self.manifest.components.len())?;
-        add(self.budget, &mut self.manifest.components, component)?;
-        let object =
-            Object { name, format, shape_start, rank, component_start, component_count: 1, attributes: None };
-        add(self.budget, &mut self.manifest.objects, object)
+        let object = Object::with_one_component(name, format, self.shape(shape)?);
+        add_object(self.budget, &mut self.manifest, object, component)
+    }
+
+    /// The type with this number.
+    #[inline]
+    fn find_type(&mut self, number: u32) -> Type {
+        match self.last_type {
+            Some((last, found)) if last == number => found,
+            _ => {
+                let found = ggml_type_from_number(number);
+                self.last_type = Some((number, found));
+                found
+            }
+        }
     }
 
     /// Stores a shape, unless it is the same as the last tensor's.
@@ -239,8 +253,8 @@ fn set_unknown_sizes(manifest: &mut Manifest, file_size: u64, budget: &Budget) -
 }
 
 /// The stored size of a tensor. 0 if its type is unknown, until all offsets are known.
-fn size_of(kind: Type, info: &Info<'_>) -> Result<u64> {
-    let Some(block) = kind.block() else { return Ok(0) };
+fn size_of(block: Option<Block>, info: &Info<'_>) -> Result<u64> {
+    let Some(block) = block else { return Ok(0) };
     let (shape, row) = (info.shape(), info.row());
     if !block.divides(row) {
         let elements = block.elements;
@@ -308,63 +322,4 @@ pub fn info<'a>(cursor: &mut Cursor<'a>) -> Read<Info<'a>> {
     info.kind = cursor.u32()?;
     info.offset = cursor.u64()?;
     Ok(info)
-}
-
-/// What a tensor's elements are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Type {
-    /// Separate elements.
-    Plain(Dtype),
-    /// Blocks of several elements.
-    Blocks(Logical),
-    /// Unknown, or a layout that ggml has removed, such as 4 and 31. The size of a tensor is unknown.
-    Other,
-}
-
-impl Type {
-    /// The type with this number.
-    fn find(number: u32) -> Type {
-        match ggml_type_from_number(number) {
-            Some((_, Some(logical))) => Type::Blocks(logical),
-            Some((dtype, None)) => Type::Plain(dtype),
-            None => Type::Other,
-        }
-    }
-
-    /// The storage type, if it is known.
-    pub fn dtype(self) -> Option<Dtype> {
-        match self {
-            Type::Plain(dtype) => Some(dtype),
-            Type::Blocks(logical) => Some(logical.dtype()),
-            Type::Other => None,
-        }
-    }
-
-    /// The size of its elements, if it is known.
-    pub fn block(self) -> Option<Block> {
-        match self {
-            Type::Plain(dtype) => Some(Block { elements: 1, bytes: dtype.size() as u64 }),
-            Type::Blocks(logical) => Some(logical.block()),
-            Type::Other => None,
-        }
-    }
-}
-
-/// Looks types up by number. The last one is cached, because neighbours often have the same.
-#[derive(Default)]
-pub struct Types(Option<(u32, Type)>);
-
-impl Types {
-    /// The type with this number.
-    #[inline]
-    pub fn find(&mut self, number: u32) -> Type {
-        match self.0 {
-            Some((last, found)) if last == number => found,
-            _ => {
-                let found = Type::find(number);
-                self.0 = Some((number, found));
-                found
-            }
-        }
-    }
 }

@@ -14,7 +14,7 @@ use crate::model::manifest::Manifest;
 use crate::model::sort::find_duplicate;
 use crate::model::text::Position;
 use crate::model::value::record::Kind as ValueKind;
-use crate::model::value::{Element, Tape, ValueBuilder};
+use crate::model::value::{Tape, ValueBuilder};
 
 /// The deepest nesting of arrays.
 ///
@@ -74,7 +74,7 @@ impl Keys {
                 None => self.key(cursor, out)?,
                 Some(OpenArray { left: 0, .. }) => {
                     self.depth = at.unwrap_or(0);
-                    out.end_array()?;
+                    out.map.end()?;
                 }
                 Some(OpenArray { element: Kind::Number(dtype), left }) => numbers(*dtype, left, cursor, out)?,
                 Some(OpenArray { element: Kind::Text, left }) => {
@@ -138,7 +138,7 @@ impl Keys {
         let Some(place) = self.open.get_mut(self.depth) else {
             return Err(broken!(Rule::ValueDepth, "arrays nest deeper than {MAX_DEPTH} levels").into());
         };
-        out.begin_array(array.element.element(), array.left)?;
+        out.map.begin_array(array.element.element(), Some(array.left))?;
         *place = Some(array);
         self.depth = self.depth.saturating_add(1);
         Ok(())
@@ -236,11 +236,6 @@ impl<'t> KeyMap<'t> {
         self.map.number(dtype, in_host_order(bytes, dtype, self.swaps, &mut swapped))
     }
 
-    /// Begins an array of `count` elements, which follow.
-    pub fn begin_array(&mut self, element: Element, count: u64) -> Result<()> {
-        self.map.begin_array(element, Some(count))
-    }
-
     /// Elements of the innermost array, in the file's byte order.
     pub fn numbers(&mut self, dtype: Dtype, bytes: &[u8]) -> Result<()> {
         if !self.swaps {
@@ -250,11 +245,6 @@ impl<'t> KeyMap<'t> {
             let mut swapped = [0; SWAP_BUFFER_SIZE];
             self.map.elements(dtype, in_host_order(chunk, dtype, true, &mut swapped))
         })
-    }
-
-    /// Ends the array, which has all of its elements.
-    pub fn end_array(&mut self) -> Result<()> {
-        self.map.end().map(drop)
     }
 
     /// Ends the map. Fails if a key is there twice.

@@ -25,15 +25,10 @@ const CAPABILITIES: Capabilities =
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: Some(detect),
-    may_be: &[],
     decode: Some(decode::decode),
-    has_own_rules: false,
-    encode: None,
     origin: Some(origin::origin),
-    ends: None,
     split: Some(keys::split),
-    content_digest: None,
-    canonical: None,
+    ..Row::BASE
 };
 
 /// A file that ends like a `.zt` file is a `.zt` file without its beginning.

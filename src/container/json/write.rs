@@ -1,31 +1,20 @@
 //! Writes a value as JSON text.
 
-use crate::error::{fail, Result};
+use crate::error::{fail, FallibleText, Result};
 use crate::model::value::{Kind, Map, Value};
 use std::fmt::Write;
 
 /// The simple value `undefined` has number 23 (RFC 7049 section 2.3).
 pub(super) const UNDEFINED: u8 = 23;
 
-/// Text that grows without aborting if memory runs out.
-struct Out(String);
-
-impl Write for Out {
-    fn write_str(&mut self, s: &str) -> std::fmt::Result {
-        self.0.try_reserve(s.len()).map_err(|_| std::fmt::Error)?;
-        self.0.push_str(s);
-        Ok(())
-    }
-}
-
 /// The value as JSON text. Its depth is limited, so the recursion is, too.
 pub fn write(value: Value<'_>) -> Result<String> {
-    let mut out = Out(String::new());
+    let mut out = FallibleText::default();
     put(&mut out, value).map_err(|_| fail!(OutOfMemory, "could not allocate the JSON text"))?;
     Ok(out.0)
 }
 
-fn put(out: &mut Out, value: Value<'_>) -> std::fmt::Result {
+fn put(out: &mut FallibleText, value: Value<'_>) -> std::fmt::Result {
     match value.kind() {
         Kind::Null => out.write_str("null"),
         Kind::Bool(v) => write!(out, "{v}"),
@@ -85,9 +74,9 @@ fn is_plain(pairs: Map<'_>) -> bool {
 }
 
 fn put_list<T>(
-    out: &mut Out,
+    out: &mut FallibleText,
     items: impl Iterator<Item = T>,
-    mut each: impl FnMut(&mut Out, T) -> std::fmt::Result,
+    mut each: impl FnMut(&mut FallibleText, T) -> std::fmt::Result,
 ) -> std::fmt::Result {
     for (at, item) in items.enumerate() {
         if at > 0 {
@@ -98,7 +87,7 @@ fn put_list<T>(
     Ok(())
 }
 
-fn put_text(out: &mut Out, text: &str) -> std::fmt::Result {
+fn put_text(out: &mut FallibleText, text: &str) -> std::fmt::Result {
     out.write_char('"')?;
     for c in text.chars() {
         match c {

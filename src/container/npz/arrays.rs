@@ -4,7 +4,7 @@ use super::header::{self, Front, Header, Kind};
 use crate::codec::inflate_front;
 use crate::container::clashes;
 use crate::container::frame::{Frame, Input, Limits, TRAILING_HELP};
-use crate::container::tables::{add, add_layout, add_name, add_text, extend, push};
+use crate::container::tables::{add_layout, add_name, add_object, add_text, extend, push};
 use crate::container::zip::{Directory, Member, Method, Seen};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
@@ -318,7 +318,7 @@ fn add_array(
         }
         Kind::Unreadable { text, .. } => rare.dtype = Some(described(manifest, text, budget)?),
     }
-    add_object(manifest, name, header.shape, (component, rare), place, budget)
+    add_member(manifest, name, header.shape, (component, rare), place, budget)
 }
 
 /// Adds a member that is listed but not read. The name of its type gives the reason.
@@ -333,14 +333,14 @@ fn add_unread(
     let reason = Some(add_name(budget, manifest, reason)?);
     let encoding = reason.filter(|_| place.encoding == Encoding::Other);
     let rare = RareNames { dtype: reason, encoding, ..RareNames::default() };
-    add_object(manifest, name, (0, 0), (component, rare), place, budget)
+    add_member(manifest, name, (0, 0), (component, rare), place, budget)
 }
 
 /// Adds an object with one component of a known type.
-fn add_object(
+fn add_member(
     manifest: &mut Manifest,
     name: &[u8],
-    (shape_start, rank): (u32, u32),
+    shape: (u32, u32),
     (mut component, rare): (Component, RareNames),
     place: StoredArray,
     budget: &Budget,
@@ -355,12 +355,7 @@ fn add_object(
         Encoding::Other => manifest.add_rare_names(rare)?,
         _ => add_layout(budget, manifest, rare, layout)?,
     };
-    let component_start = table_position(manifest.components.len())?;
-    add(budget, &mut manifest.components, component)?;
-    let format = Format::Dense;
-    let object =
-        Object { name, format, shape_start, rank, component_start, component_count: 1, attributes: None };
-    add(budget, &mut manifest.objects, object)
+    add_object(budget, manifest, Object::with_one_component(name, Format::Dense, shape), component)
 }
 
 /// The strides of an array in Fortran order; `None` if its elements are in row-major order anyway.

@@ -31,13 +31,7 @@ pub(crate) const ROW: Row = Row {
     detect: Some(detect),
     may_be: &[Container::Torch],
     decode: Some(decode),
-    has_own_rules: false,
-    encode: None,
-    origin: None,
-    ends: None,
-    split: None,
-    content_digest: None,
-    canonical: None,
+    ..Row::BASE
 };
 
 /// Detects an array by its magic, and archives. The members of an archive then show whether it is an npz or a

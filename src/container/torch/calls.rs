@@ -119,14 +119,8 @@ pub fn foreign(heap: &mut Heap<'_>, parts: &[Value]) -> Result<Value> {
 
 /// What a function returns for a tuple of arguments.
 pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value> {
-    let of_tensors = matches!(
-        function,
-        Global::RebuildTensor
-            | Global::RebuildTensorV2
-            | Global::RebuildTensorV3
-            | Global::RebuildParameter
-            | Global::Rebuild(_)
-    );
+    let of_tensors =
+        function.rebuilds_from_storage() || matches!(function, Global::RebuildParameter | Global::Rebuild(_));
     if of_tensors && heap.items(arguments).next().is_some_and(is_foreign) {
         return foreign(heap, &[Value::Global(function), Value::Items(Kind::Tuple, arguments)]);
     }
@@ -215,39 +209,23 @@ fn encoded(heap: &Heap<'_>, given: &Arguments) -> Result<Value> {
 /// A tensor that is rebuilt with a type and attributes of its own, which are ignored here.
 fn rebuild_from_type(heap: &mut Heap<'_>, given: &Arguments) -> Result<Value> {
     match (given.get(0), given.get(1), given.get(2)) {
-        (
-            Value::Global(
-                function @ (Global::RebuildTensor | Global::RebuildTensorV2 | Global::RebuildTensorV3),
-            ),
-            Value::Global(Global::TensorType),
-            Value::Items(Kind::Tuple, arguments),
-        ) => rebuild(heap, function, arguments),
+        (Value::Global(function), class, Value::Items(Kind::Tuple, arguments))
+            if function.rebuilds_from_storage() =>
+        {
+            let made = rebuild(heap, function, arguments)?;
+            let tensor = match made {
+                // A class of its own may give the elements another meaning.
+                Value::Tensor(id) if class != Value::Global(Global::TensorType) => heap.tensor(id).copied(),
+                _ => None,
+            };
+            let unreadable = Some(Reason::Known("torch.subclass"));
+            tensor.map_or(Ok(made), |tensor| heap.add_tensor(Tensor { unreadable, ..tensor }))
+        }
         (
             Value::Global(Global::RebuildParameter),
             Value::Global(Global::TensorType),
             Value::Items(_, arguments),
         ) => call(heap, Global::RebuildParameter, arguments),
-        // A class of its own may give the elements another meaning.
-        (
-            Value::Global(
-                function @ (Global::RebuildTensor | Global::RebuildTensorV2 | Global::RebuildTensorV3),
-            ),
-            _,
-            Value::Items(Kind::Tuple, arguments),
-        ) => {
-            let made = rebuild(heap, function, arguments)?;
-            let tensor = match made {
-                Value::Tensor(id) => heap.tensor(id).copied(),
-                _ => None,
-            };
-            match tensor {
-                Some(tensor) => {
-                    let unreadable = Some(Reason::Known("torch.subclass"));
-                    heap.add_tensor(Tensor { unreadable, ..tensor })
-                }
-                None => Ok(made),
-            }
-        }
         (function, class, arguments) => foreign(heap, &[function, class, arguments]),
     }
 }

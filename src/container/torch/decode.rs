@@ -8,7 +8,7 @@ use super::tree::{walk, Visit};
 use super::values::{wrong, Heap, Id, Kind, Reason, Record, Span, Storage, Value};
 use crate::container::clashes;
 use crate::container::frame::{over_limit, Frame, Input, Limits};
-use crate::container::tables::{add, add_layout, add_name, add_text, extend, push};
+use crate::container::tables::{add_layout, add_name, add_object, add_text, extend, push};
 use crate::container::zip::{Directory, Method, Seen};
 use crate::error::{broken, fail, try_format, Error, Result, Rule};
 use crate::memory::{bytes_of, Budget};
@@ -241,12 +241,8 @@ impl Found<'_> {
             push(self.budget, &mut manifest.dimensions, last)?;
         }
         let rank = table_position(manifest.dimensions.len())?.saturating_sub(shape_start);
-        let component_start = table_position(manifest.components.len())?;
-        add(self.budget, &mut manifest.components, component)?;
-        let format = Format::Dense;
-        let object =
-            Object { name, format, shape_start, rank, component_start, component_count: 1, attributes: None };
-        add(self.budget, &mut manifest.objects, object)
+        let object = Object::with_one_component(name, Format::Dense, (shape_start, rank));
+        add_object(self.budget, manifest, object, component)
     }
 }
 

@@ -49,6 +49,13 @@ pub enum Global {
     Rebuild(Unreadable),
 }
 
+impl Global {
+    /// Whether it makes a tensor from a storage.
+    pub fn rebuilds_from_storage(self) -> bool {
+        matches!(self, Global::RebuildTensor | Global::RebuildTensorV2 | Global::RebuildTensorV3)
+    }
+}
+
 /// Tensors without plain elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {

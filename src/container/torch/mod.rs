@@ -40,15 +40,8 @@ pub(crate) const ROW: Row = Row {
         ..FOREIGN
     },
     detect: Some(detect),
-    may_be: &[],
     decode: Some(legacy::decode),
-    has_own_rules: false,
-    encode: None,
-    origin: None,
-    ends: None,
-    split: None,
-    content_digest: None,
-    canonical: None,
+    ..Row::BASE
 };
 
 /// The first value of a file from before PyTorch 1.6: a pickled number, after the protocol and, from protocol

@@ -420,19 +420,10 @@ impl<'a> Machine<'a> {
 /// Refuses values that cannot be a key in Python or in a name.
 fn check_key(key: Value) -> Result<()> {
     match key {
-        Value::Text(_)
-        | Value::Int(_)
-        | Value::BigInt(_)
-        | Value::Float(_)
-        | Value::Bool(_)
-        | Value::None
-        | Value::Bytes(_)
-        | Value::Latin1(_)
-        | Value::Global(_)
-        | Value::Foreign(_)
-        | Value::Opaque
-        | Value::Items(Kind::Tuple | Kind::Set | Kind::Foreign, _) => Ok(()),
-        other => Err(wrong(format_args!("a key of a dict is {}", other.kind()))),
+        Value::Items(Kind::List | Kind::Dict, _) | Value::Storage(_) | Value::Tensor(_) => {
+            Err(wrong(format_args!("a key of a dict is {}", key.kind())))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -63,21 +63,9 @@ fn visit_limit(heap: &Heap<'_>) -> usize {
 /// Whether a value is an attribute.
 fn is_plain(value: Value) -> bool {
     match value {
-        Value::None
-        | Value::Bool(_)
-        | Value::Int(_)
-        | Value::BigInt(_)
-        | Value::Float(_)
-        | Value::Text(_)
-        | Value::Bytes(_)
-        | Value::Latin1(_)
-        | Value::Global(Global::Dtype(_)) => true,
-        Value::Global(_)
-        | Value::Foreign(_)
-        | Value::Items(..)
-        | Value::Storage(_)
-        | Value::Tensor(_)
-        | Value::Opaque => false,
+        Value::Global(global) => matches!(global, Global::Dtype(_)),
+        Value::Foreign(_) | Value::Items(..) | Value::Storage(_) | Value::Tensor(_) | Value::Opaque => false,
+        _ => true,
     }
 }
 

@@ -312,8 +312,7 @@ impl<'a> Heap<'a> {
 
     /// The items, front to back.
     pub fn items(&self, id: Id) -> Items<'_> {
-        let chain = self.chains.get(id as usize).copied().unwrap_or_default();
-        Items { items: &self.items, next: chain.first, left: chain.count }
+        Items { items: &self.items, place: self.front(id) }
     }
 
     /// The items, if there are at most `N`.
@@ -401,18 +400,14 @@ impl Drop for Heap<'_> {
 #[derive(Clone)]
 pub struct Items<'h> {
     items: &'h [Item],
-    next: Id,
-    left: u32,
+    place: Place,
 }
 
 impl Iterator for Items<'_> {
     type Item = Value;
 
     fn next(&mut self) -> Option<Value> {
-        self.left = self.left.checked_sub(1)?;
-        let item = self.items.get(self.next as usize)?;
-        self.next = item.next;
-        Some(item.value)
+        self.place.step(self.items)
     }
 }
 
@@ -423,19 +418,25 @@ pub struct Place {
     left: u32,
 }
 
+impl Place {
+    fn step(&mut self, items: &[Item]) -> Option<Value> {
+        self.left = self.left.checked_sub(1)?;
+        let item = items.get(self.next as usize)?;
+        self.next = item.next;
+        Some(item.value)
+    }
+}
+
 impl Heap<'_> {
     /// The start of a chain.
     pub fn front(&self, id: Id) -> Place {
-        let items = self.items(id);
-        Place { next: items.next, left: items.left }
+        let chain = self.chains.get(id as usize).copied().unwrap_or_default();
+        Place { next: chain.first, left: chain.count }
     }
 
     /// The next item.
     pub fn next(&self, place: &mut Place) -> Option<Value> {
-        let mut items = Items { items: &self.items, next: place.next, left: place.left };
-        let value = items.next()?;
-        *place = Place { next: items.next, left: items.left };
-        Some(value)
+        place.step(&self.items)
     }
 }
 

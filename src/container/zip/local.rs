@@ -81,42 +81,49 @@ impl Directory {
         ahead: u64,
         body: &mut OnMember<'_>,
     ) -> Result<Option<Range<u64>>> {
-        let Some(member) = self.members.get(at) else { return Ok(None) };
+        let Some(member) = self.members.get(at).copied() else { return Ok(None) };
+        self.check_named_member(at, member, bytes, ahead, body).map_err(|e| self.blame(&member, e))
+    }
+
+    /// As [`Directory::check_member`], but the caller adds the member's name to errors.
+    fn check_named_member(
+        &mut self,
+        at: usize,
+        mut member: Member,
+        bytes: &[u8],
+        ahead: u64,
+        body: &mut OnMember<'_>,
+    ) -> Result<Option<Range<u64>>> {
         let (header, end) = (member.header, self.range.start);
         let more = |size: u64| Some(header..header.saturating_add(size).min(end));
-        let found = check_local(self, member, bytes).map_err(|e| self.blame(member, e))?;
-        let start = match found {
+        let start = match check_local(self, &member, bytes)? {
             Local::Size(size) if size > bytes.len() as u64 => {
                 let size = size.saturating_add(ahead.min(member.stored_size));
                 if header.saturating_add(size) > end {
-                    let error = broken!(
+                    return Err(broken!(
                         Rule::ZipLocalHeader,
                         "its local header at {header} and its data pass the start of the directory at {end}"
-                    );
-                    return Err(self.blame(member, error));
+                    ));
                 }
                 return Ok(more(size));
             }
             Local::Size(size) => size,
             Local::Cut => {
-                let error = broken!(
+                return Err(broken!(
                     Rule::ZipLocalHeader,
                     "the archive's directory at {end} begins within its local header at {header}"
-                );
-                return Err(self.blame(member, error));
+                ));
             }
         };
         let data = header.saturating_add(start);
         let data_end = data.checked_add(member.stored_size).filter(|data_end| *data_end <= end);
         if data_end.is_none() {
-            let error = broken!(
+            return Err(broken!(
                 Rule::ZipLocalHeader,
                 "its {} bytes from {data} on pass the start of the directory at {end}",
                 member.stored_size
-            );
-            return Err(self.blame(member, error));
+            ));
         }
-        let mut member = *member;
         member.data = data;
         if let Some(entry) = self.members.get_mut(at) {
             *entry = member;
@@ -124,7 +131,7 @@ impl Directory {
         let head = usize::try_from(start).ok().and_then(|start| bytes.get(start..)).unwrap_or_default();
         let max = usize::try_from(member.stored_size).unwrap_or(usize::MAX);
         let head = head.get(..max).unwrap_or(head);
-        match body(at, &member, head).map_err(|e| self.blame(&member, e))? {
+        match body(at, &member, head)? {
             Seen::Needs(size) if size > head.len() as u64 && head.len() as u64 != member.stored_size => {
                 Ok(more(start.saturating_add(size.min(member.stored_size))))
             }

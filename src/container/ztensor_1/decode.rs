@@ -6,11 +6,12 @@
 //! in the tensor: it is for `values` or `data`, while sparse indices are always u64.
 
 use super::ends::footer_missing;
-use crate::container::cbor::fields::{Decoder, SeenKeys};
-use crate::container::cbor::tables::{add, expect, push_rare_names, push_text};
+use crate::container::cbor::fields::{name_blocks, Decoder, SeenKeys};
+use crate::container::cbor::tables::push_rare_names;
 use crate::container::cbor::template::{Form, Meaning, TemplateCache};
-use crate::container::cbor::{packed, Cursor};
+use crate::container::cbor::{packed, packed_dtypes, Cursor};
 use crate::container::frame::{Frame, Input, Limits};
+use crate::container::tables::{add, add_text, expect};
 use crate::error::{broken, fail, Cause, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
@@ -32,8 +33,6 @@ const ENCODING: u64 = packed(b"encoding");
 const DIGEST: u64 = packed(b"digest");
 const DENSE: u64 = packed(b"dense");
 
-const DIALECT: Dialect = Dialect { objects_key: "objects", dtype: dtype_by_name, dtype_in_object: false };
-
 fn dtype_by_name(name: &str) -> Option<NamedDtype> {
     match Dtype::from_name(name) {
         Some(dtype) => Some((dtype, None)),
@@ -48,16 +47,16 @@ pub fn decode(
     limits: &Limits,
     budget: &Budget,
 ) -> Result<Manifest> {
-    decode_dialect(frame, input.read(frame.manifest.clone())?, limits, budget, &DIALECT)
+    decode_dialect(frame, input.read(frame.manifest.clone())?, limits, budget, Dialect::Later)
 }
 
 /// Reads a 1.x manifest.
-pub fn decode_dialect(
+fn decode_dialect(
     frame: &Frame,
     bytes: &[u8],
     limits: &Limits,
     budget: &Budget,
-    dialect: &Dialect,
+    dialect: Dialect,
 ) -> Result<Manifest> {
     let mut d = Decoder::new(frame, bytes, budget);
     let mut keys = SeenKeys::default();
@@ -74,7 +73,7 @@ pub fn decode_dialect(
                 keys.once(1, &key)?;
                 d.manifest.attributes = d.attributes().map_err(|e| e.within(format_args!("the file")))?;
             }
-            name if name == dialect.objects_key.as_bytes() => {
+            name if name == dialect.objects_key().as_bytes() => {
                 keys.once(2, &key)?;
                 objects(&mut d, limits, dialect)?;
             }
@@ -85,7 +84,7 @@ pub fn decode_dialect(
         return Err(broken!(Rule::VersionMissing, "the manifest has no \"version\""));
     }
     if !keys.has(2) {
-        return Err(broken!(Rule::ObjectsMissing, "the manifest has no \"{}\"", dialect.objects_key));
+        return Err(broken!(Rule::ObjectsMissing, "the manifest has no \"{}\"", dialect.objects_key()));
     }
     keys.end(&d.cursor)?;
     let mut manifest = d.end()?;
@@ -110,11 +109,11 @@ fn version(text: &str) -> Result<Container> {
     Ok(if matches!(minor, "" | "1") { Container::V1_1 } else { Container::V1_2 })
 }
 
-fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()> {
+fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: Dialect) -> Result<()> {
     // The least size of an object with one component. If more objects are declared than fit in the remaining
     // bytes, that number is not used.
-    const MIN_ENTRY_SIZE: usize = 48;
-    let what = if dialect.dtype_in_object { "\"tensors\"" } else { "\"objects\"" };
+    const MIN_ENTRY_SIZE: u64 = 48;
+    let what = if dialect == Dialect::V1_0 { "\"tensors\"" } else { "\"objects\"" };
     let mut left = d.map(Rule::ObjectsMissing, what)?;
     let expected = d.cursor.plausible(left, MIN_ENTRY_SIZE);
     expect(&d.cursor, &mut d.manifest.objects, expected)?;
@@ -155,7 +154,7 @@ impl Form for Objects {
     }
 }
 
-fn object(d: &mut Decoder<'_>, name: TextId, dialect: &Dialect) -> Result<()> {
+fn object(d: &mut Decoder<'_>, name: TextId, dialect: Dialect) -> Result<()> {
     let mut keys = SeenKeys::default();
     let mut left = d.map(Rule::ObjectType, "its definition")?;
     let (mut shape, mut format, mut attributes, mut dtype) = (None, None, None, None);
@@ -179,7 +178,7 @@ fn object(d: &mut Decoder<'_>, name: TextId, dialect: &Dialect) -> Result<()> {
                 keys.once(3, &key)?;
                 components(d, dialect)?;
             }
-            DTYPE if dialect.dtype_in_object => {
+            DTYPE if dialect == Dialect::V1_0 => {
                 keys.once(4, &key)?;
                 dtype = Some(d.text(Rule::DtypeType, "\"dtype\"")?);
             }
@@ -196,7 +195,7 @@ fn object(d: &mut Decoder<'_>, name: TextId, dialect: &Dialect) -> Result<()> {
     let component_count = component_end.saturating_sub(component_start);
     let object = Object { name, format, shape_start, rank, component_start, component_count, attributes };
     add(&d.cursor, &mut d.manifest.objects, object)?;
-    if dialect.dtype_in_object {
+    if dialect == Dialect::V1_0 {
         let dtype = dtype.ok_or_else(|| broken!(Rule::DtypeType, "it has no \"dtype\""))?;
         spread_dtype(&d.cursor, &mut d.manifest, component_start as usize, &dtype)?;
     }
@@ -204,7 +203,7 @@ fn object(d: &mut Decoder<'_>, name: TextId, dialect: &Dialect) -> Result<()> {
     Ok(())
 }
 
-fn components(d: &mut Decoder<'_>, dialect: &Dialect) -> Result<()> {
+fn components(d: &mut Decoder<'_>, dialect: Dialect) -> Result<()> {
     let mut left = d.map(Rule::ComponentsType, "\"components\"")?;
     while d.cursor.another(&mut left)? {
         let role = d.role()?;
@@ -224,27 +223,19 @@ fn format_slow(d: &mut Decoder<'_>) -> Result<Format> {
     }
 }
 
-/// The texts of a component that can only be checked after all of its fields were read.
-#[derive(Default)]
-struct TypeNames {
-    dtype: Option<NamedDtype>,
-    logical: NamedLogical,
-}
-
-#[derive(Default)]
+/// The logical type that a component's text names. It can only be checked after all of its fields were read.
 enum NamedLogical {
-    #[default]
     Absent,
     Known(Logical),
     Dtype(Dtype),
     Other,
 }
 
-fn component(d: &mut Decoder<'_>, role: TextId, dialect: &Dialect) -> Result<()> {
+fn component(d: &mut Decoder<'_>, role: TextId, dialect: Dialect) -> Result<()> {
     let mut keys = SeenKeys::default();
     let mut left = d.map(Rule::ComponentType, "its definition")?;
     let (mut offset, mut length, mut size) = (None, None, None);
-    let mut names = TypeNames::default();
+    let (mut dtype, mut named) = (None, NamedLogical::Absent);
     let mut rare = RareNames::default();
     let mut encoding = Encoding::Raw;
     while d.cursor.another(&mut left)? {
@@ -252,19 +243,17 @@ fn component(d: &mut Decoder<'_>, role: TextId, dialect: &Dialect) -> Result<()>
         match key.packed {
             DTYPE => {
                 keys.once(0, &key)?;
-                names.dtype = match d.cursor.peek_packed().and_then(packed_dtype) {
-                    Some((packed, dtype)) if !dialect.dtype_in_object => {
-                        d.cursor.skip_packed(packed);
-                        Some((dtype, None))
-                    }
-                    _ => dtype_slow(d, dialect, &mut rare)?,
+                let known = if dialect == Dialect::V1_0 { None } else { d.cursor.take_dtype(&DTYPES) };
+                dtype = match known {
+                    Some(dtype) => Some((dtype, None)),
+                    None => dtype_slow(d, dialect, &mut rare)?,
                 };
             }
             TYPE => {
                 keys.once(1, &key)?;
                 if let Some(text) = d.optional_text(Rule::TypeType, "\"type\"")? {
-                    names.logical = logical_by_name(&text);
-                    if !matches!(names.logical, NamedLogical::Known(t) if t.is_in_spec()) {
+                    named = logical_by_name(&text);
+                    if !matches!(named, NamedLogical::Known(t) if t.is_in_spec()) {
                         rare.logical = Some(d.push_text(&text)?);
                     }
                 }
@@ -294,12 +283,11 @@ fn component(d: &mut Decoder<'_>, role: TextId, dialect: &Dialect) -> Result<()>
             _ => d.unknown_field(&mut keys, &key)?,
         }
     }
-    if !keys.has(0) && !dialect.dtype_in_object {
+    if !keys.has(0) && dialect != Dialect::V1_0 {
         return Err(broken!(Rule::DtypeType, "it has no \"dtype\""));
     }
-    let logical = resolve_logical_type(&names)?;
-    let mut component = Component::new(role, names.dtype.map(|(dtype, _)| dtype));
-    component.logical = logical;
+    let mut component = Component::new(role, dtype.map(|(dtype, _)| dtype));
+    component.logical = resolve_logical_type(dtype, &named)?;
     component.encoding = encoding;
     component.offset = offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?;
     component.stored_size = length.ok_or_else(|| broken!(Rule::LengthType, "it has no \"length\""))?;
@@ -311,27 +299,15 @@ fn component(d: &mut Decoder<'_>, role: TextId, dialect: &Dialect) -> Result<()>
     Ok(())
 }
 
-/// The storage type with this packed name.
-#[inline(always)]
-fn packed_dtype(packed: u64) -> Option<(u64, Dtype)> {
-    PACKED_DTYPES.iter().find(|(known, _)| *known == packed).copied()
-}
-
-#[allow(clippy::indexing_slicing, reason = "while compiling")]
-const PACKED_DTYPES: [(u64, Dtype); Dtype::ALL.len()] = {
-    let mut table = [(0, Dtype::F64); Dtype::ALL.len()];
-    let mut at = 0;
-    while at < table.len() {
-        table[at] = (packed(Dtype::ALL[at].name().as_bytes()), Dtype::ALL[at]);
-        at += 1;
-    }
-    table
-};
+const DTYPES: [(u64, Dtype); Dtype::ALL.len()] = packed_dtypes(Dtype::ALL);
 
 #[inline(never)]
-fn dtype_slow(d: &mut Decoder<'_>, dialect: &Dialect, rare: &mut RareNames) -> Result<Option<NamedDtype>> {
+fn dtype_slow(d: &mut Decoder<'_>, dialect: Dialect, rare: &mut RareNames) -> Result<Option<NamedDtype>> {
     let text = d.text(Rule::DtypeType, "\"dtype\"")?;
-    let dtype = (dialect.dtype)(&text);
+    let dtype = match dialect {
+        Dialect::V1_0 => Dtype::from_old_name(&text).map(|dtype| (dtype, None)),
+        Dialect::Later => dtype_by_name(&text),
+    };
     if dtype.is_none() {
         rare.dtype = Some(d.push_text(&text)?);
     }
@@ -359,15 +335,12 @@ fn logical_by_name(name: &str) -> NamedLogical {
 }
 
 /// Compares `type` with `dtype`: the specification gives the storage type for each logical type.
-fn resolve_logical_type(names: &TypeNames) -> Result<LogicalType> {
-    let (dtype, implied) = match names.dtype {
-        Some((dtype, implied)) => (Some(dtype), implied),
-        None => (None, None),
-    };
+fn resolve_logical_type(dtype: Option<NamedDtype>, named: &NamedLogical) -> Result<LogicalType> {
+    let (dtype, implied) = dtype.map_or((None, None), |(dtype, implied)| (Some(dtype), implied));
     let mismatch = |logical: &str, dtype: Dtype| {
         broken!(Rule::TypeDtypeMismatch, "the type {logical:?} does not match the dtype \"{}\"", dtype.name())
     };
-    match (&names.logical, dtype, implied) {
+    match (named, dtype, implied) {
         (NamedLogical::Absent, _, Some(implied)) => Ok(LogicalType::Known(implied)),
         (NamedLogical::Absent, _, None) => Ok(LogicalType::Absent),
         (NamedLogical::Known(t), _, Some(implied)) if *t != implied => {
@@ -389,13 +362,6 @@ fn resolve_logical_type(names: &TypeNames) -> Result<LogicalType> {
     }
 }
 
-const DIALECT_1_0: Dialect =
-    Dialect { objects_key: "tensors", dtype: dtype_by_old_name, dtype_in_object: true };
-
-fn dtype_by_old_name(name: &str) -> Option<(Dtype, Option<Logical>)> {
-    Dtype::from_old_name(name).map(|dtype| (dtype, None))
-}
-
 /// Reads a 1.0 manifest. A 1.1 file without its last bytes has the same frame: only `tensors` makes it 1.0.
 pub fn decode_1_0(
     frame: &mut Frame,
@@ -407,7 +373,7 @@ pub fn decode_1_0(
     if !has_tensors(frame, bytes, budget)? {
         return Err(footer_missing(frame.file_size));
     }
-    let mut manifest = decode_dialect(frame, bytes, limits, budget, &DIALECT_1_0)?;
+    let mut manifest = decode_dialect(frame, bytes, limits, budget, Dialect::V1_0)?;
     manifest.container = Some(Container::V1_0);
     Ok(manifest)
 }
@@ -429,20 +395,29 @@ fn has_tensors(frame: &Frame, bytes: &[u8], budget: &Budget) -> Result<bool> {
 }
 
 /// A storage type, and the logical type that its name implies in 1.1.
-pub type NamedDtype = (Dtype, Option<Logical>);
+type NamedDtype = (Dtype, Option<Logical>);
 
-/// The differences between the 1.x manifests.
-pub struct Dialect {
+/// A manifest of 1.0, or of a later version.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    /// The objects are `tensors`. The dtype is in the object instead of its components, under its old name.
+    V1_0,
+    /// The objects are `objects`.
+    Later,
+}
+
+impl Dialect {
     /// The key for the objects.
-    pub objects_key: &'static str,
-    /// The dtype with a name, and the logical type that it implies.
-    pub dtype: fn(&str) -> Option<NamedDtype>,
-    /// Whether the dtype is in the object instead of its components (1.0).
-    pub dtype_in_object: bool,
+    fn objects_key(self) -> &'static str {
+        match self {
+            Dialect::V1_0 => "tensors",
+            Dialect::Later => "objects",
+        }
+    }
 }
 
 /// Gives the components from `first` on the dtype of their tensor, if they have none.
-pub fn spread_dtype(cursor: &Cursor<'_>, manifest: &mut Manifest, first: usize, name: &str) -> Result<()> {
+fn spread_dtype(cursor: &Cursor<'_>, manifest: &mut Manifest, first: usize, name: &str) -> Result<()> {
     let known = Dtype::from_old_name(name);
     let mut kept = None; // stored once, however many components use it
     for at in first..manifest.components.len() {
@@ -456,7 +431,7 @@ pub fn spread_dtype(cursor: &Cursor<'_>, manifest: &mut Manifest, first: usize, 
         if component.dtype.is_none() {
             let text = match kept {
                 Some(text) => text,
-                None => push_text(cursor, manifest, name.as_bytes())?,
+                None => add_text(cursor, manifest, name.as_bytes())?,
             };
             kept = Some(text);
             rare.dtype = Some(text);
@@ -467,18 +442,6 @@ pub fn spread_dtype(cursor: &Cursor<'_>, manifest: &mut Manifest, first: usize, 
         }
     }
     Ok(())
-}
-
-/// Sets the type of the data of an object made of blocks: the format names it.
-pub fn name_blocks(manifest: &mut Manifest, object: &Object) {
-    let Format::Blocks(logical) = object.format else { return };
-    for at in object.component_start..object.component_start.saturating_add(object.component_count) {
-        let Some(component) = manifest.components.get_mut(at as usize) else { continue };
-        let plain = component.dtype == Some(logical.dtype()) && component.logical == LogicalType::Absent;
-        if plain && manifest.texts.get_bytes(component.role) == b"data" {
-            component.logical = LogicalType::Known(logical);
-        }
-    }
 }
 
 #[cfg(test)]

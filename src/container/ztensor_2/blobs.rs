@@ -5,8 +5,9 @@ use super::names::{key, text};
 use super::{ends, names};
 use crate::container::cbor::fields::Decoder;
 use crate::container::cbor::packed;
-use crate::container::cbor::tables::push;
 use crate::container::frame::Frame;
+use crate::container::tables::push;
+use crate::container::validate::FirstComponent;
 use crate::error::{broken, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget, PageMap};
 use crate::model::manifest::{Component, Manifest, Position, Shard, TextId};
@@ -108,26 +109,10 @@ fn blob_ranges(manifest: &Manifest) -> impl Iterator<Item = BlobRange> + '_ {
 
 #[cold]
 fn overlap(manifest: &Manifest, a: BlobRange, b: BlobRange) -> crate::error::Error {
-    let (first, second) = (PartAt(manifest, a), PartAt(manifest, b));
+    let part =
+        |blob| FirstComponent(manifest, move |c: &Component| blob_range(manifest, c) == blob, "the manifest");
+    let (first, second) = (part(a), part(b));
     broken!(Rule::Zt2BlobOverlap, "{first} at {} to {} and {second} at {} to {} overlap", a.1, a.2, b.1, b.2)
-}
-
-/// The first component with this blob, for a message.
-struct PartAt<'a>(&'a Manifest, BlobRange);
-
-impl std::fmt::Display for PartAt<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let PartAt(manifest, wanted) = *self;
-        for object in manifest.objects.iter() {
-            for c in manifest.components(object) {
-                if blob_range(manifest, c) == wanted {
-                    let [name, role] = [object.name, c.role].map(|id| Quoted(manifest.texts.get_bytes(id)));
-                    return write!(f, "object {name} component {role}");
-                }
-            }
-        }
-        f.write_str("the manifest")
-    }
 }
 
 const SIZE: u64 = packed(b"size");
@@ -137,7 +122,7 @@ const DIGEST: u64 = packed(b"digest");
 pub fn shard_table(d: &mut Decoder<'_>) -> Result<()> {
     let mut left = d.map(Rule::Zt2Schema, "\"shards\"")?;
     while d.cursor.another(&mut left)? {
-        let name = text(d, Rule::Zt2Schema, "the name of a shard")?;
+        let name = text(d, "the name of a shard")?;
         names::check_shard_name(name)?;
         let kept = d.push_utf8(name)?;
         let entry = shard(d, kept).map_err(|e| e.within(format_args!("shard {}", Quoted(name))))?;
@@ -153,7 +138,7 @@ fn shard(d: &mut Decoder<'_>, name: TextId) -> Result<Shard> {
         match key(d)? {
             Some((SIZE, _)) => size = Some(d.unsigned(Rule::Zt2Schema, "\"size\"")?),
             Some((DIGEST, _)) => {
-                let said = text(d, Rule::Zt2Schema, "\"digest\"")?;
+                let said = text(d, "\"digest\"")?;
                 names::check_digest(said)?;
                 digest = Some(d.push_utf8(said)?);
             }

@@ -2,7 +2,6 @@
 //! unknown keys and empty maps. Also the content digest (section 11): a hash of the objects, independent of
 //! where and how their bytes are stored.
 //!
-//! What the manifest shows of the form: blobs have equal bytes where their digests say so. Whether names are
 //! As far as the manifest shows it: blobs count as equal if their digests are. Whether names are in normal
 //! form C (rule K5) needs tables of Unicode, which the library does not have: `zt id` checks it.
 //!
@@ -21,6 +20,11 @@ use std::fmt;
 /// Blobs and the manifest begin at multiples of this.
 pub(crate) const CANONICAL_ALIGNMENT: u64 = 1 << 16;
 
+/// Returns a violation.
+macro_rules! found {
+    ($($what:tt)*) => { return try_format(format_args!($($what)*)).map(Some) };
+}
+
 struct Part<'m> {
     name: &'m [u8],
     role: &'m [u8],
@@ -32,10 +36,10 @@ struct Part<'m> {
 /// encoded bytes are given, violates none.
 pub fn violation(manifest: &Manifest, frame: &Frame, encoded: &[u8]) -> Result<Option<String>> {
     if encoded.is_empty() {
-        return try_format(format_args!("K1: it has no manifest")).map(Some);
+        found!("K1: it has no manifest");
     }
     if !manifest.shards.is_empty() {
-        return try_format(format_args!("K6: it has a table of shards")).map(Some);
+        found!("K6: it has a table of shards");
     }
     let mut parts = Vec::new();
     parts.try_reserve_exact(manifest.components.len())?;
@@ -52,21 +56,13 @@ pub fn violation(manifest: &Manifest, frame: &Frame, encoded: &[u8]) -> Result<O
     let (mut next, mut first_empty) = (CANONICAL_ALIGNMENT, None);
     for part in &parts {
         if let Some(why) = wrong_part(part, &mut next, &mut first_empty)? {
-            return try_format(format_args!(
-                "{why}: object {}, component {}",
-                Quoted(part.name),
-                Quoted(part.role)
-            ))
-            .map(Some);
+            found!("{why}: object {}, component {}", Quoted(part.name), Quoted(part.role));
         }
     }
     let end = frame.file_size.saturating_sub(ends::FOOTER_SIZE);
     if frame.manifest.start != next || frame.manifest.end != end {
         let (start, manifest_end) = (frame.manifest.start, frame.manifest.end);
-        return try_format(format_args!(
-            "K1: the manifest is at {start} to {manifest_end}, not at {next} to {end}, the footer"
-        ))
-        .map(Some);
+        found!("K1: the manifest is at {start} to {manifest_end}, not at {next} to {end}, the footer");
     }
     match repeated(parts)? {
         Some(why) => Ok(Some(why)),
@@ -79,18 +75,14 @@ pub fn violation(manifest: &Manifest, frame: &Frame, encoded: &[u8]) -> Result<O
 fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) -> Result<Option<String>> {
     let c = part.component;
     if c.encoding != Encoding::Raw {
-        return try_format(format_args!("K4: it is encoded")).map(Some);
+        found!("K4: it is encoded");
     }
     let hex = part.digest.and_then(|digest| digest.strip_prefix("xxh3:"));
     if hex.is_none_or(|hex| hex.len() != 16) {
-        return try_format(format_args!("K4: it has no xxh3 digest of 16 digits")).map(Some);
+        found!("K4: it has no xxh3 digest of 16 digits");
     }
     if c.offset % CANONICAL_ALIGNMENT != 0 {
-        return try_format(format_args!(
-            "K2: its offset {} is not a multiple of {CANONICAL_ALIGNMENT}",
-            c.offset
-        ))
-        .map(Some);
+        found!("K2: its offset {} is not a multiple of {CANONICAL_ALIGNMENT}", c.offset);
     }
     // An offset below `next` belongs to an earlier component with the same bytes; otherwise they would
     // overlap.
@@ -99,7 +91,7 @@ fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) ->
         _ => *next,
     };
     if c.offset > wanted || (c.stored_size == 0 && c.offset != wanted) {
-        return try_format(format_args!("K3: its offset is {}, but has to be {wanted}", c.offset)).map(Some);
+        found!("K3: its offset is {}, but has to be {wanted}", c.offset);
     }
     if c.offset == *next && c.stored_size > 0 {
         *next = c.end().checked_next_multiple_of(CANONICAL_ALIGNMENT).unwrap_or(u64::MAX);
@@ -120,10 +112,9 @@ fn repeated(mut parts: Vec<Part<'_>>) -> Result<Option<String>> {
     match parts.windows(2).find(|pair| matches!(pair, [a, b] if same(a, b))) {
         Some([a, b]) => {
             let (a, b, name) = (a.component.offset, b.component.offset, Quoted(b.name));
-            try_format(format_args!(
+            found!(
                 "K3: object {name} at {b} has the same digest as the data at {a}, but is stored separately"
-            ))
-            .map(Some)
+            )
         }
         _ => Ok(None),
     }
@@ -148,7 +139,7 @@ pub fn surplus(bytes: &[u8], base: u64) -> Result<Option<String>> {
     deterministic::check(bytes, base)?; // the file may have changed since it was opened
     let (surplus, objects) = keys(&mut Cursor::new(bytes, base), &MANIFEST_KEYS)?;
     if let Some(surplus) = surplus {
-        return try_format(format_args!("{surplus}: the manifest")).map(Some);
+        found!("{surplus}: the manifest");
     }
     let Some(mut objects) = objects else { return Ok(None) };
     let mut left = map(&mut objects, None)?;
@@ -156,14 +147,14 @@ pub fn surplus(bytes: &[u8], base: u64) -> Result<Option<String>> {
         let name = Quoted(text(item(&mut objects)?));
         let (surplus, parts) = keys(&mut objects, &OBJECT_KEYS)?;
         if let Some(surplus) = surplus {
-            return try_format(format_args!("{surplus}: object {name}")).map(Some);
+            found!("{surplus}: object {name}");
         }
         let Some(mut parts) = parts else { continue };
         let mut left = map(&mut parts, None)?;
         while parts.another(&mut left)? {
             let role = Quoted(text(item(&mut parts)?));
             if let (Some(surplus), _) = keys(&mut parts, &PART_KEYS)? {
-                return try_format(format_args!("{surplus}: object {name}, component {role}")).map(Some);
+                found!("{surplus}: object {name}, component {role}");
             }
         }
     }

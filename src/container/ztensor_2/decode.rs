@@ -7,11 +7,11 @@
 use super::names::{key, text};
 use super::parts::parts;
 use super::{blobs, deterministic, layouts, names};
-use crate::container::cbor::fields::Decoder;
-use crate::container::cbor::tables::{add, expect};
+use crate::container::cbor::fields::{name_blocks, Decoder};
 use crate::container::cbor::template::{is_lower_hex, Form, Meaning, TemplateCache};
 use crate::container::cbor::{packed, Cursor, Head};
 use crate::container::frame::{Frame, Input, Limits};
+use crate::container::tables::{add, expect};
 use crate::digest::xxh3;
 use crate::error::{broken, Error, Quoted, Result, Rule};
 use crate::memory::Budget;
@@ -123,7 +123,7 @@ fn check_hash(bytes: &[u8], expected: u64) -> Result<()> {
 fn objects(d: &mut Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<()> {
     // The least size of an object with one component. If more objects are declared than fit in the remaining
     // bytes, that number is not used.
-    const MIN_ENTRY_SIZE: usize = 48;
+    const MIN_ENTRY_SIZE: u64 = 48;
     let mut left = map(d, "\"objects\"")?;
     let expected = d.cursor.plausible(left, MIN_ENTRY_SIZE);
     expect(&d.cursor, &mut d.manifest.objects, expected)?;
@@ -153,7 +153,7 @@ fn objects(d: &mut Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<()> {
 #[inline(never)]
 fn unusual_name<'a>(d: &mut Decoder<'a>) -> Result<&'a [u8]> {
     check_item(&d.cursor, 2)?;
-    let name = text(d, Rule::Zt2Schema, "the name of an object")?;
+    let name = text(d, "the name of an object")?;
     names::check_name("an object", name)?;
     Ok(name)
 }
@@ -210,7 +210,9 @@ fn object(d: &mut Decoder<'_>, frame: &Frame, name: TextId) -> Result<()> {
     }
     let object = Object { name, format, shape_start, rank, component_start, component_count, attributes };
     layouts::check(&d.manifest, &object)?;
-    layouts::name_blocks(&mut d.manifest, &object);
+    if component_count == 1 {
+        name_blocks(&mut d.manifest, &object);
+    }
     add(&d.cursor, &mut d.manifest.objects, object)
 }
 
@@ -236,7 +238,7 @@ fn shape(d: &mut Decoder<'_>) -> Result<(u32, u32)> {
 }
 
 fn layout(d: &mut Decoder<'_>) -> Result<Format> {
-    let name = text(d, Rule::Zt2Schema, "\"layout\"")?;
+    let name = text(d, "\"layout\"")?;
     Ok(match layouts::format(name) {
         Some(format) => format,
         None => Format::Other(d.push_utf8(name)?),

@@ -7,9 +7,9 @@
 use super::{layouts, names};
 use crate::container::capabilities::Capabilities;
 use crate::container::cbor::encode::{self as put, SortedMap};
-use crate::container::cbor::{Cursor, Head};
+use crate::container::cbor::{each_pair, Cursor};
 use crate::container::interface::{AttributeEdits, ObjectEdits};
-use crate::error::{broken, fail, Error, Result, Rule};
+use crate::error::{fail, Result, Rule};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding, LogicalType, Manifest, Object, TextId};
 use crate::model::sort::sort_by;
@@ -32,13 +32,7 @@ pub fn encode_manifest(manifest: &Manifest, _: &Capabilities, out: &mut Vec<u8>)
         put::utf8(out, manifest.texts.get_bytes(object.name))?;
         encode_object(manifest, object, out)?;
     }
-    match attributes {
-        Some(attributes) => {
-            put::key(out, "attributes")?;
-            put::sorted_value(out, attributes)
-        }
-        None => Ok(()),
-    }
+    put::attributes(out, attributes, true)
 }
 
 /// The entries, sorted by their keys.
@@ -79,18 +73,10 @@ pub fn encode_object(manifest: &Manifest, object: &Object, out: &mut Vec<u8>) ->
         }
     }
     put::key(out, "shape")?;
-    let shape = manifest.shape(object);
-    put::array(out, shape.len() as u64)?;
-    shape.iter().try_for_each(|d| put::unsigned(out, *d))?;
+    put::shape(out, manifest.shape(object))?;
     put::key(out, "layout")?;
     put::text(out, layouts::name(manifest, object.format))?;
-    match attributes {
-        Some(attributes) => {
-            put::key(out, "attributes")?;
-            put::sorted_value(out, attributes)
-        }
-        None => Ok(()),
-    }
+    put::attributes(out, attributes, true)
 }
 
 /// Encodes the role of a component and its definition.
@@ -120,27 +106,19 @@ fn part(manifest: &Manifest, c: &Component, out: &mut Vec<u8>) -> Result<()> {
     put::array(out, 2)?;
     put::unsigned(out, c.offset)?;
     put::unsigned(out, c.stored_size)?;
-    if let Some(logical) = logical {
-        put::key(out, "type")?;
-        put::text(out, logical)?;
-    }
+    put::optional_text(out, "type", logical.map(str::as_bytes))?;
     put::key(out, "dtype")?;
     put::text(out, dtype.name())?;
-    if let Some(shard) = shard {
-        put::key(out, "shard")?;
-        put::utf8(out, manifest.texts.get_bytes(shard.name))?;
+    put::optional_text(out, "shard", shard.map(|shard| manifest.texts.get_bytes(shard.name)))?;
+    put::optional_text(out, "digest", rare.digest.map(|digest| manifest.texts.get_bytes(digest)))?;
+    put::optional_text(out, "encoding", encoding.map(str::as_bytes))?;
+    match encoding {
+        Some(_) => {
+            put::key(out, "decoded_length")?;
+            put::unsigned(out, layouts::decoded(c))
+        }
+        None => Ok(()),
     }
-    if let Some(digest) = rare.digest {
-        put::key(out, "digest")?;
-        put::utf8(out, manifest.texts.get_bytes(digest))?;
-    }
-    if let Some(encoding) = encoding {
-        put::key(out, "encoding")?;
-        put::text(out, encoding)?;
-        put::key(out, "decoded_length")?;
-        put::unsigned(out, layouts::decoded(c))?;
-    }
-    Ok(())
 }
 
 /// Encoded keys.
@@ -177,21 +155,17 @@ fn with_attributes(
 ) -> Result<()> {
     let mut map = SortedMap::new(4)?;
     let mut old: &[u8] = &[];
-    each_pair(encoded, &mut |key, item| {
+    each_pair(encoded, Rule::Zt2Schema, &mut |key, item| {
         if key == ATTRIBUTES && !edits.is_empty() {
             old = item;
             return Ok(());
         }
-        put::encoded(map.key(), key)?;
-        value(key, item, map.value())?;
-        map.end_pair()
+        map.add(|out| put::encoded(out, key), |out| value(key, item, out))
     })?;
     if !edits.is_empty() {
         let attributes = edited(old, edits)?;
         if !attributes.is_empty() {
-            put::encoded(map.key(), ATTRIBUTES)?;
-            attributes.put(map.value())?;
-            map.end_pair()?;
+            map.add(|out| put::encoded(out, ATTRIBUTES), |out| attributes.put(out))?;
         }
     }
     map.put(out)
@@ -201,21 +175,17 @@ fn with_attributes(
 fn edited(encoded: &[u8], edits: &AttributeEdits) -> Result<SortedMap> {
     let mut map = SortedMap::new(edits.set.iter().len())?;
     if !encoded.is_empty() {
-        each_pair(encoded, &mut |key, item| {
+        each_pair(encoded, Rule::Zt2Schema, &mut |key, item| {
             let text = Cursor::new(key, 0).value()?;
             let is_set = edits.set.iter().any(|(set, _)| set.as_text() == text.get().as_text());
             if is_set || edits.removes(text.get()) {
                 return Ok(());
             }
-            put::encoded(map.key(), key)?;
-            put::encoded(map.value(), item)?;
-            map.end_pair()
+            map.add(|out| put::encoded(out, key), |out| put::encoded(out, item))
         })?;
     }
     for (key, value) in edits.set.iter() {
-        put::sorted_value(map.key(), key)?;
-        put::sorted_value(map.value(), value)?;
-        map.end_pair()?;
+        map.add(|out| put::sorted_value(out, key), |out| put::sorted_value(out, value))?;
     }
     Ok(map)
 }
@@ -224,49 +194,25 @@ fn edited(encoded: &[u8], edits: &AttributeEdits) -> Result<SortedMap> {
 fn objects(encoded: &[u8], added: &Manifest, edits: &ObjectEdits, out: &mut Vec<u8>) -> Result<()> {
     let mut map = SortedMap::new(added.objects.len())?;
     let mut position = 0_usize;
-    each_pair(encoded, &mut |key, definition| {
+    each_pair(encoded, Rule::Zt2Schema, &mut |key, definition| {
         let edit = edits.get(position);
         position = position.saturating_add(1);
         let Some(edit) = edit else {
-            put::encoded(map.key(), key)?;
-            put::encoded(map.value(), definition)?;
-            return map.end_pair();
+            return map.add(|out| put::encoded(out, key), |out| put::encoded(out, definition));
         };
         if edit.is_removed {
             return Ok(());
         }
-        match &edit.name {
-            Some(name) => put::text(map.key(), name)?,
-            None => put::encoded(map.key(), key)?,
-        }
-        with_attributes(definition, &edit.attributes, map.value(), &mut |_, item, out| {
-            put::encoded(out, item)
-        })?;
-        map.end_pair()
+        let put_key = |out: &mut Vec<u8>| match &edit.name {
+            Some(name) => put::text(out, name),
+            None => put::encoded(out, key),
+        };
+        let put_field: PutValue<'_> = &mut |_, item, out| put::encoded(out, item);
+        map.add(put_key, |out| with_attributes(definition, &edit.attributes, out, put_field))
     })?;
     for object in added.objects.iter() {
-        put::utf8(map.key(), added.texts.get_bytes(object.name))?;
-        encode_object(added, object, map.value())?;
-        map.end_pair()?;
+        let name = added.texts.get_bytes(object.name);
+        map.add(|out| put::utf8(out, name), |out| encode_object(added, object, out))?;
     }
     map.put(out)
-}
-
-/// Calls `body` with each pair of the map `encoded`, which was checked to be deterministic.
-fn each_pair<'e>(encoded: &'e [u8], body: &mut dyn FnMut(&'e [u8], &'e [u8]) -> Result<()>) -> Result<()> {
-    let mut cursor = Cursor::new(encoded, 0);
-    let Head::Map(mut left) = cursor.head()? else { return Err(changed()) };
-    while cursor.another(&mut left)? {
-        let key = cursor.clone();
-        cursor.skip_well_formed()?;
-        let value = cursor.clone();
-        cursor.skip_well_formed()?;
-        body(value.since(&key), cursor.since(&value))?;
-    }
-    Ok(())
-}
-
-#[cold]
-fn changed() -> Error {
-    broken!(Rule::Zt2Schema, "the manifest changed while it was being appended to")
 }

@@ -32,16 +32,6 @@ pub fn name(manifest: &Manifest, format: Format) -> &str {
     }
 }
 
-/// Sets the type of the data of an object made of blocks: the layout names it.
-pub fn name_blocks(manifest: &mut Manifest, object: &Object) {
-    let Format::Blocks(logical) = object.format else { return };
-    let Some(c) = manifest.components.get_mut(object.component_start as usize) else { return };
-    let is_data = object.component_count == 1 && manifest.texts.get_bytes(c.role) == b"data";
-    if is_data && c.dtype == Some(Dtype::U8) && c.logical == LogicalType::Absent {
-        c.logical = LogicalType::Known(logical);
-    }
-}
-
 /// Checks the rules of an object's layout that are required to open a file.
 #[inline(always)]
 pub fn check(manifest: &Manifest, object: &Object) -> Result<()> {

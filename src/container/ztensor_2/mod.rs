@@ -61,7 +61,6 @@ const CAPABILITIES: Capabilities = Capabilities {
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: Some(ends::detect),
-    may_be: &[],
     decode: Some(decode::decode),
     has_own_rules: true,
     encode: Some(Encode {
@@ -72,11 +71,10 @@ pub(crate) const ROW: Row = Row {
         aligns_manifest: true,
         extend: Some(encode::extend),
     }),
-    origin: None,
     ends: Some(ends::SEARCH),
-    split: None,
     content_digest: Some(canonical::digest),
     canonical: Some(Canonical { violation: canonical::violation, reserved: ends::reserved }),
+    ..Row::BASE
 };
 
 /// The rule of zTensor 2 for a failure in the rest of the library.

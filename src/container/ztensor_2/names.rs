@@ -67,17 +67,17 @@ pub fn key<'a>(d: &mut Decoder<'a>) -> Result<Option<(u64, &'a [u8])>> {
         d.cursor.skip_well_formed()?;
         return Ok(None);
     }
-    let text = text(d, Rule::Zt2Schema, "a key")?;
+    let text = text(d, "a key")?;
     Ok(Some((packed(text), text)))
 }
 
 /// Reads a text.
-pub fn text<'a>(d: &mut Decoder<'a>, rule: Rule, what: &str) -> Result<&'a [u8]> {
+pub fn text<'a>(d: &mut Decoder<'a>, what: &str) -> Result<&'a [u8]> {
     if let Some(text) = d.cursor.try_text() {
         return Ok(text);
     }
     match d.cursor.head()? {
         Head::Text(Some(length)) => d.cursor.take(length),
-        other => Err(broken!(rule, "{what} is {}, not a text string", other.kind())),
+        other => Err(broken!(Rule::Zt2Schema, "{what} is {}, not a text string", other.kind())),
     }
 }

@@ -4,10 +4,10 @@ use super::names::{key, text};
 use super::{blobs, names};
 use crate::container::capabilities::Encodings;
 use crate::container::cbor::fields::Decoder;
-use crate::container::cbor::packed;
-use crate::container::cbor::tables::{add, push_rare_names};
-use crate::container::cbor::Head;
+use crate::container::cbor::tables::push_rare_names;
+use crate::container::cbor::{packed, packed_dtypes, Head};
 use crate::container::frame::Frame;
+use crate::container::tables::add;
 use crate::error::{broken, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, Encoding, LogicalType, RareNames, TextId};
@@ -78,19 +78,24 @@ fn part(d: &mut Decoder<'_>, frame: &Frame, role: TextId) -> Result<()> {
     while d.cursor.another(&mut left)? {
         match key(d)? {
             Some((BLOB, _)) => blob = Some(range(d)?),
-            Some((DTYPE, _)) => dtype = Some(dtype_of(d)?),
-            Some((TYPE, _)) => logical = Some(text(d, Rule::Zt2Schema, "\"type\"")?),
+            Some((DTYPE, _)) => {
+                dtype = Some(match d.cursor.take_dtype(&PACKED_DTYPES) {
+                    Some(dtype) => dtype,
+                    None => dtype_slow(d)?,
+                });
+            }
+            Some((TYPE, _)) => logical = Some(text(d, "\"type\"")?),
             Some((SHARD, _)) => {
-                let name = text(d, Rule::Zt2Schema, "\"shard\"")?;
+                let name = text(d, "\"shard\"")?;
                 names::check_shard_name(name)?;
                 shard = Some(name);
             }
             Some((DIGEST, _)) => {
-                let digest = text(d, Rule::Zt2Schema, "\"digest\"")?;
+                let digest = text(d, "\"digest\"")?;
                 names::check_digest(digest)?;
                 rare.digest = Some(d.push_utf8(digest)?);
             }
-            Some((_, b"encoding")) => encoding = Some(text(d, Rule::Zt2Schema, "\"encoding\"")?),
+            Some((_, b"encoding")) => encoding = Some(text(d, "\"encoding\"")?),
             Some((_, b"decoded_length")) => {
                 decoded = Some(d.unsigned(Rule::Zt2Schema, "\"decoded_length\"")?);
             }
@@ -142,36 +147,16 @@ fn range(d: &mut Decoder<'_>) -> Result<(u64, u64)> {
     Ok((offset, d.unsigned(Rule::Zt2Schema, "the length in \"blob\"")?))
 }
 
-#[inline(always)]
-fn dtype_of(d: &mut Decoder<'_>) -> Result<Dtype> {
-    let known = d.cursor.peek_packed();
-    let found = PACKED_DTYPES.iter().find(|(packed, _)| Some(*packed) == known);
-    if let Some((packed, dtype)) = found {
-        d.cursor.skip_packed(*packed);
-        return Ok(*dtype);
-    }
-    dtype_slow(d)
-}
-
 #[inline(never)]
 fn dtype_slow(d: &mut Decoder<'_>) -> Result<Dtype> {
-    let name = text(d, Rule::Zt2Schema, "\"dtype\"")?;
+    let name = text(d, "\"dtype\"")?;
     let found = DTYPES.into_iter().find(|dtype| dtype.name().as_bytes() == name);
     found.ok_or_else(|| {
         broken!(Rule::Zt2Schema, "its dtype {} is not one of the 12", crate::error::Quoted(name))
     })
 }
 
-#[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "while compiling")]
-const PACKED_DTYPES: [(u64, Dtype); DTYPES.len()] = {
-    let mut table = [(0, Dtype::F64); DTYPES.len()];
-    let mut at = 0;
-    while at < table.len() {
-        table[at] = (packed(DTYPES[at].name().as_bytes()), DTYPES[at]);
-        at += 1;
-    }
-    table
-};
+const PACKED_DTYPES: [(u64, Dtype); DTYPES.len()] = packed_dtypes(DTYPES);
 
 /// Sets a logical type. A registered type needs its dtype in every layout; another type is only kept as a
 /// name.

@@ -16,7 +16,7 @@ use crate::model::component::MAX_RANK;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Component, Encoding, Format, LogicalType, Manifest, Object};
 use crate::model::structure::{parse_packing, Grouping, Groups, LayoutCheck};
-use crate::model::value::{Attributes, Kind, OwnedValue, Value, ValueBuilder};
+use crate::model::value::{Attributes, Kind, Value, ValueBuilder};
 
 /// Why an object does not follow its layout.
 enum Fault {
@@ -35,8 +35,16 @@ impl From<Error> for Fault {
 type Checked<T = ()> = std::result::Result<T, Fault>;
 
 macro_rules! refuse {
-    ($($what:tt)*) => { return Err(Fault::Broken(broken_layout(format_args!($($what)*)))) };
+    ($($what:tt)*) => { return Err(broken_layout(format_args!($($what)*)).into()) };
 }
+
+/// The words of packed codes, and the dtypes that hold them.
+const WORDS: [(&str, [Dtype; 2]); 4] = [
+    ("u8", [Dtype::U8, Dtype::I8]),
+    ("u16", [Dtype::U16, Dtype::I16]),
+    ("u32", [Dtype::U32, Dtype::I32]),
+    ("u64", [Dtype::U64, Dtype::I64]),
+];
 
 /// Checks an object against its layout. If `complete` is set, it must have all components and attributes that
 /// the layout demands; otherwise some may be missing.
@@ -208,12 +216,9 @@ fn quant_group(manifest: &Manifest, object: &Object) -> Checked<Groups> {
     let bits = number(attributes, "bits")?;
     let packing = Some(attribute(attributes, "packing")?);
     let is_msb_first = one_of(packing, "order", &["lsb_first", "msb_first"])? == "msb_first";
-    let words = match one_of(packing, "word", &["u8", "u16", "u32", "u64"])? {
-        "u8" => [Dtype::U8, Dtype::I8],
-        "u16" => [Dtype::U16, Dtype::I16],
-        "u32" => [Dtype::U32, Dtype::I32],
-        _ => [Dtype::U64, Dtype::I64],
-    };
+    let word = one_of(packing, "word", &WORDS.map(|(word, _)| word))?;
+    let words = WORDS.into_iter().find(|(known, _)| *known == word);
+    let words = words.map_or([Dtype::U64, Dtype::I64], |(_, words)| words);
     let width = words.map(|word| word.size() as u64)[0];
     if !matches!(bits, 2..=6 | 8) {
         refuse!("its codes have {bits} bits");
@@ -288,10 +293,6 @@ fn mx(manifest: &Manifest, object: &Object) -> Checked<Groups> {
     })
 }
 
-macro_rules! refuse {
-    ($($what:tt)*) => { return Err(broken_layout(format_args!($($what)*))) };
-}
-
 /// The layout and its attributes, or an error for something that the layout cannot represent.
 pub fn form(spec: &Quantized<'_>) -> Result<QuantizedForm> {
     if spec.codes.1.is_some() {
@@ -318,25 +319,27 @@ pub fn form(spec: &Quantized<'_>) -> Result<QuantizedForm> {
     };
     let mut attributes = Attributes::default();
     for (key, number) in [("bits", bits), ("axis", axis), ("group_size", group_size)] {
-        attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
+        attributes.set_built(key, |to| to.unsigned(number))?;
     }
-    attributes.set("scale_form", OwnedValue::text(scale_form(spec.scales)?)?.get())?;
-    let packing = map(|b| {
-        text(b, "word", word)?;
-        text(b, "order", if is_msb_first { "msb_first" } else { "lsb_first" })?;
-        b.text("per_word")?;
-        b.unsigned(per_word)
-    });
-    attributes.set("packing", packing?.get())?;
-    let zero_point = map(|b| {
-        text(b, "form", zero_form)?;
+    attributes.set_built("scale_form", |to| to.text(scale_form(spec.scales)?))?;
+    attributes.set_built("packing", |to| {
+        to.begin_map(None)?;
+        text(to, "word", word)?;
+        text(to, "order", if is_msb_first { "msb_first" } else { "lsb_first" })?;
+        to.text("per_word")?;
+        to.unsigned(per_word)?;
+        to.end().map(drop)
+    })?;
+    attributes.set_built("zero_point", |to| {
+        to.begin_map(None)?;
+        text(to, "form", zero_form)?;
         match zero_form {
-            "tensor" => text(b, "packing", if zeros_packed { "same_as_data" } else { "plain" }),
-            "implied" => b.text("value").and_then(|()| b.integer(zero_point)),
-            _ => Ok(()),
+            "tensor" => text(to, "packing", if zeros_packed { "same_as_data" } else { "plain" })?,
+            "implied" => to.text("value").and_then(|()| to.integer(zero_point))?,
+            _ => {}
         }
-    });
-    attributes.set("zero_point", zero_point?.get())?;
+        to.end().map(drop)
+    })?;
     Ok(QuantizedForm { format: "zt.quant_group/1", codes: "data", attributes })
 }
 
@@ -350,18 +353,10 @@ fn form_of_floats(spec: &Quantized<'_>) -> Result<QuantizedForm> {
     };
     let mut attributes = Attributes::default();
     for (key, number) in [("axis", grouping.axis), ("block_size", block_size)] {
-        attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
+        attributes.set_built(key, |to| to.unsigned(number))?;
     }
-    attributes.set("scale_form", OwnedValue::text("e8m0_exponent")?.get())?;
+    attributes.set_built("scale_form", |to| to.text("e8m0_exponent"))?;
     Ok(QuantizedForm { format: "zt.mx/1", codes: "data", attributes })
-}
-
-fn map(put: impl FnOnce(&mut ValueBuilder<'_>) -> Result<()>) -> Result<OwnedValue> {
-    OwnedValue::build(|builder| {
-        builder.begin_map(None)?;
-        put(builder)?;
-        builder.end().map(drop)
-    })
 }
 
 fn text(builder: &mut ValueBuilder<'_>, key: &str, value: &str) -> Result<()> {
@@ -370,13 +365,10 @@ fn text(builder: &mut ValueBuilder<'_>, key: &str, value: &str) -> Result<()> {
 }
 
 fn word(codes: Dtype) -> Result<&'static str> {
-    Ok(match codes {
-        Dtype::U8 | Dtype::I8 => "u8",
-        Dtype::U16 | Dtype::I16 => "u16",
-        Dtype::U32 | Dtype::I32 => "u32",
-        Dtype::U64 | Dtype::I64 => "u64",
-        other => refuse!("its codes are packed in {}, not in an integer", other.name()),
-    })
+    match WORDS.into_iter().find(|(_, dtypes)| dtypes.contains(&codes)) {
+        Some((word, _)) => Ok(word),
+        None => refuse!("its codes are packed in {}, not in an integer", codes.name()),
+    }
 }
 
 fn per_word(codes: Dtype, bits: u64) -> Result<u64> {
@@ -449,11 +441,7 @@ fn item(value: Value<'_>, depth: usize) -> Result<()> {
     match value.kind() {
         Kind::Tag(tag, _) => Err(broken!(Rule::Zt2CborSyntax, "a value has the tag {tag}")),
         Kind::Simple(simple) => Err(broken!(Rule::Zt2CborSyntax, "a value is the simple value {simple}")),
-        Kind::Array(items) => items.iter().try_for_each(|value| item(value, deeper)),
-        Kind::Map(pairs) => {
-            pairs.iter().try_for_each(|(k, v)| item(k, deeper).and_then(|()| item(v, deeper)))
-        }
-        _ => Ok(()),
+        _ => value.parts().try_for_each(|part| item(part, deeper)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The pairs of an attribute map that is still being changed.
 
-use super::builder::{OwnedValue, ValueBuilder};
+use super::builder::ValueBuilder;
 use super::record::Value;
 use super::tape::Tape;
 use crate::error::Result;
@@ -60,16 +60,27 @@ impl Attributes {
 
     /// Sets the value of a text key.
     pub fn set(&mut self, key: &str, value: Value<'_>) -> Result<()> {
+        self.set_read(key, |tape| tape.add(value))
+    }
+
+    /// Sets the value of a text key to the value that `build` makes.
+    pub fn set_built(
+        &mut self,
+        key: &str,
+        build: impl FnOnce(&mut ValueBuilder<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.set_read(key, |tape| {
+            let mut builder = ValueBuilder::new(tape);
+            build(&mut builder)?;
+            builder.finish()
+        })
+    }
+
+    fn set_read(&mut self, key: &str, read: impl FnOnce(&mut Tape) -> Result<Position>) -> Result<()> {
         let found = self.position(key);
         match found.and_then(|at| self.pairs.get_mut(at)) {
-            Some((_, place)) => *place = self.tape.add(value)?,
-            None => {
-                self.pairs.try_reserve(1)?;
-                let mut builder = ValueBuilder::new(&mut self.tape);
-                builder.text(key)?;
-                let pair = (builder.finish()?, self.tape.add(value)?);
-                self.pairs.push(pair);
-            }
+            Some((_, place)) => *place = read(&mut self.tape)?,
+            None => self.push_read(key, None, read)?,
         }
         Ok(())
     }
@@ -106,21 +117,12 @@ impl Attributes {
         bytes_of::<(Position, Position)>(self.pairs.capacity()).saturating_add(self.tape.charged())
     }
 
-    /// All pairs as a map.
-    pub fn to_map(&self) -> Result<OwnedValue> {
-        OwnedValue::build(|builder| self.build(builder))
-    }
-
     /// Appends a map of all pairs to a tape. Memory is charged to `budget`.
     pub fn put(&self, tape: &mut Tape, budget: Option<&Budget>) -> Result<Position> {
         let mut builder = ValueBuilder::new(tape).within(budget);
-        self.build(&mut builder)?;
-        builder.finish()
-    }
-
-    fn build(&self, builder: &mut ValueBuilder<'_>) -> Result<()> {
         builder.begin_map(Some(self.pairs.len() as u64))?;
         self.iter().try_for_each(|(key, value)| builder.copy(key).and_then(|()| builder.copy(value)))?;
-        builder.end().map(drop)
+        builder.end()?;
+        builder.finish()
     }
 }

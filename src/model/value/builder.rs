@@ -173,7 +173,7 @@ impl<'t> ValueBuilder<'t> {
     pub fn is_at_value(&self) -> bool {
         let open = self.tape.open.last();
         open.is_some_and(|open| {
-            open.count % 2 != 0 && self.tape.records().get(open.start) == Some(&layout::MAP)
+            open.count % 2 != 0 && self.tape.records.get(open.start) == Some(&layout::MAP)
         })
     }
 
@@ -181,7 +181,7 @@ impl<'t> ValueBuilder<'t> {
     pub fn end(&mut self) -> Result<Value<'_>> {
         let open = self.tape.open.pop().ok_or_else(misused)?;
         let start = open.start;
-        let tag = self.tape.records().get(start).copied().unwrap_or_default();
+        let tag = self.tape.records.get(start).copied().unwrap_or_default();
         let records_per_item = if tag == layout::MAP { 2 } else { 1 };
         if open.left.is_some_and(|left| left > 0) || open.count.checked_rem(records_per_item) != Some(0) {
             return Err(misused());
@@ -190,12 +190,12 @@ impl<'t> ValueBuilder<'t> {
         let is_even = open.elements == count || self.are_even(start, count, records_per_item);
         if tag != layout::TAGGED && !is_even {
             self.index(start, count, records_per_item)?;
-            if let Some(place) = self.tape.records_mut().get_mut(start) {
+            if let Some(place) = self.tape.records.get_mut(start) {
                 *place = if tag == layout::MAP { layout::INDEXED_MAP } else { layout::INDEXED_ARRAY };
             }
         }
         let size = u32::try_from(self.tape.size().saturating_sub(start)).map_err(|_| too_many())?;
-        let record = self.tape.records_mut().get_mut(start..).unwrap_or_default();
+        let record = self.tape.records.get_mut(start..).unwrap_or_default();
         layout::put_word(record, layout::SIZE_AT, size);
         layout::put_word(record, layout::COUNT_AT, count);
         Ok(Value::first_of(record))
@@ -226,7 +226,7 @@ impl<'t> ValueBuilder<'t> {
     fn put(&mut self, head: &[u8], rest: &[u8]) -> Result<()> {
         self.count_item()?;
         self.tape.try_reserve(head.len().saturating_add(rest.len()), self.budget)?;
-        self.tape.extend_joined([head, rest])
+        self.tape.records.extend_joined([head, rest])
     }
 
     fn put_string(&mut self, short: u8, long: u8, content: &[u8]) -> Result<()> {
@@ -234,10 +234,10 @@ impl<'t> ValueBuilder<'t> {
         let size = content.len();
         self.tape.try_reserve(size.saturating_add(6), self.budget)?;
         match u8::try_from(size) {
-            Ok(size) => self.tape.extend_joined([&[short, size], content, &[0]]),
+            Ok(size) => self.tape.records.extend_joined([&[short, size], content, &[0]]),
             Err(_) => {
                 let [a, b, c, d] = u32::try_from(size).map_err(|_| too_many())?.to_ne_bytes();
-                self.tape.extend_joined([&[long, a, b, c, d], content, &[0]])
+                self.tape.records.extend_joined([&[long, a, b, c, d], content, &[0]])
             }
         }
     }
@@ -267,13 +267,13 @@ impl<'t> ValueBuilder<'t> {
     fn fill(&mut self, bytes: usize) -> Result<&mut [u8]> {
         let start = self.tape.size();
         self.tape.try_reserve(bytes, self.budget)?;
-        self.tape.extend_filled(bytes)?;
-        Ok(self.tape.records_mut().get_mut(start..).unwrap_or_default())
+        self.tape.records.extend_filled(bytes, 0)?;
+        Ok(self.tape.records.get_mut(start..).unwrap_or_default())
     }
 
     /// Whether all items or pairs of the record at `start` have the same size.
     fn are_even(&self, start: usize, count: u32, records_per_item: u32) -> bool {
-        let items = self.tape.records().get(start.saturating_add(layout::ITEMS_AT)..).unwrap_or_default();
+        let items = self.tape.records.get(start.saturating_add(layout::ITEMS_AT)..).unwrap_or_default();
         let (mut at, mut first) = (0, None);
         (0..count).all(|_| {
             let end = layout::end_of_records(items, at, records_per_item);
@@ -288,7 +288,7 @@ impl<'t> ValueBuilder<'t> {
         let end = self.tape.size();
         u32::try_from(end.saturating_sub(start)).map_err(|_| too_many())?; // so every offset in it fits, too
         self.fill((count as usize).saturating_mul(layout::INDEX_ENTRY))?;
-        let (records, index) = self.tape.records_mut().split_at_mut_checked(end).unwrap_or_default();
+        let (records, index) = self.tape.records.split_at_mut_checked(end).unwrap_or_default();
         let record = records.get(start..).unwrap_or_default();
         let mut at = layout::ITEMS_AT;
         for place in index.chunks_exact_mut(layout::INDEX_ENTRY) {

@@ -29,13 +29,9 @@ pub fn order(a: Value<'_>, b: Value<'_>) -> Ordering {
         (Kind::Float(a), Kind::Float(b)) => a.to_bits().cmp(&b.to_bits()),
         (Kind::Text(a), Kind::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
         (Kind::Bytes(a), Kind::Bytes(b)) => a.cmp(b),
-        (Kind::Array(a), Kind::Array(b)) => {
-            let mut parts = a.iter().zip(b.iter()).map(|(x, y)| order(x, y));
-            parts.find(|part| part.is_ne()).unwrap_or(Ordering::Equal).then(a.len().cmp(&b.len()))
-        }
-        (Kind::Map(a), Kind::Map(b)) => {
-            let mut parts =
-                a.iter().zip(b.iter()).map(|(x, y)| order(x.0, y.0).then_with(|| order(x.1, y.1)));
+        (Kind::Array(_), Kind::Array(_)) | (Kind::Map(_), Kind::Map(_)) => {
+            let (a, b) = (a.parts(), b.parts());
+            let mut parts = a.zip(b).map(|(x, y)| order(x, y));
             parts.find(|part| part.is_ne()).unwrap_or(Ordering::Equal).then(a.len().cmp(&b.len()))
         }
         (Kind::Tag(a, x), Kind::Tag(b, y)) => a.cmp(&b).then_with(|| order(x, y)),
@@ -80,18 +76,13 @@ pub fn check_writable(value: Value<'_>) -> Result<()> {
 }
 
 fn check_depth(value: Value<'_>, left: usize) -> Result<()> {
-    // An empty container counts as a level, too.
-    let deeper = || {
-        left.checked_sub(1)
-            .ok_or_else(|| fail!(InvalidArgument, "an attribute nests deeper than {MAX_DEPTH} levels"))
-    };
-    match value.kind() {
-        Kind::Array(items) => deeper().and_then(|left| items.iter().try_for_each(|v| check_depth(v, left))),
-        Kind::Tag(_, inner) => deeper().and_then(|left| check_depth(inner, left)),
-        Kind::Map(pairs) => deeper().and_then(|left| {
-            pairs.iter().try_for_each(|(k, v)| check_depth(k, left).and_then(|()| check_depth(v, left)))
-        }),
-        _ => Ok(()),
+    if !matches!(value.kind(), Kind::Array(_) | Kind::Map(_) | Kind::Tag(..)) {
+        return Ok(());
+    }
+    // An empty array or map counts as a level, too.
+    match left.checked_sub(1) {
+        Some(left) => value.parts().try_for_each(|part| check_depth(part, left)),
+        None => Err(fail!(InvalidArgument, "an attribute nests deeper than {MAX_DEPTH} levels")),
     }
 }
 
@@ -100,14 +91,9 @@ fn check_parts(value: Value<'_>) -> Result<()> {
         Kind::Simple(v @ (20..=22 | 24..=31)) => {
             Err(fail!(InvalidArgument, "the simple value {v} is encoded otherwise or not at all"))
         }
-        Kind::Array(items) => items.iter().try_for_each(check_parts),
-        Kind::Tag(_, inner) => check_parts(inner),
-        Kind::Map(pairs) => {
-            if !keys_are_unique(pairs.iter())? {
-                return Err(fail!(InvalidArgument, "a map in an attribute has a key twice"));
-            }
-            pairs.iter().try_for_each(|(k, v)| check_parts(k).and_then(|()| check_parts(v)))
+        Kind::Map(pairs) if !keys_are_unique(pairs.iter())? => {
+            Err(fail!(InvalidArgument, "a map in an attribute has a key twice"))
         }
-        _ => Ok(()),
+        _ => value.parts().try_for_each(check_parts),
     }
 }

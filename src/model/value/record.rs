@@ -135,6 +135,18 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The values directly in it: the items of an array, the keys and values of a map, or a tagged value.
+    pub(crate) fn parts(self) -> Items<'a> {
+        match self.kind() {
+            Kind::Array(items) => items.iter(),
+            Kind::Map(pairs) => pairs.iter().items,
+            Kind::Tag(..) => {
+                Items { rest: self.record.get(layout::TAGGED_ITEM_AT..).unwrap_or_default(), left: 1 }
+            }
+            _ => Items { rest: &[], left: 0 },
+        }
+    }
+
     /// Whether it is a map without pairs.
     pub fn is_empty_map(self) -> bool {
         self.as_map().is_some_and(Map::is_empty)

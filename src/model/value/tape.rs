@@ -22,7 +22,7 @@ pub(super) struct Open {
 /// Values in one buffer of at most 4 GiB. A value is identified by its position.
 #[derive(Debug, Default)]
 pub struct Tape {
-    records: HugeVec<u8>,
+    pub(super) records: HugeVec<u8>,
     /// How many bytes were charged to the budget.
     charged: u64,
     /// Kept from one value to the next, to reuse its memory.
@@ -148,11 +148,6 @@ impl Tape {
         Ok(())
     }
 
-    /// The bytes of all records.
-    pub(super) fn records(&self) -> &[u8] {
-        &self.records
-    }
-
     /// Counts elements with this tag for the innermost open value, if its items are stated to have this
     /// dtype.
     pub(super) fn count_elements(&mut self, tag: u8, count: u32) {
@@ -160,22 +155,6 @@ impl Tape {
         if self.records.get(open.start.saturating_add(layout::ELEMENT_AT)) == Some(&tag) {
             open.elements = open.elements.saturating_add(count);
         }
-    }
-
-    /// The bytes of all records, for changes.
-    pub(super) fn records_mut(&mut self) -> &mut [u8] {
-        &mut self.records
-    }
-
-    /// Appends the bytes of several slices.
-    #[inline(always)]
-    pub(super) fn extend_joined<const PLACES: usize>(&mut self, places: [&[u8]; PLACES]) -> Result<()> {
-        self.records.extend_joined(places)
-    }
-
-    /// Appends this many zeros.
-    pub(super) fn extend_filled(&mut self, bytes: usize) -> Result<()> {
-        self.records.extend_filled(bytes, 0)
     }
 
     /// The end of the record that begins at `at`.

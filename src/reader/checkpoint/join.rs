@@ -39,7 +39,7 @@ impl File {
         };
         let Joined { manifest, of_objects, of_components, .. } = joined;
         self.parts.set_positions(of_objects, of_components);
-        self.manifest = Validated::combined(manifest);
+        self.manifest = Validated::known(manifest);
         // They are by the numbers that components had.
         (self.frame_indexes, self.decoded) = Default::default();
         let (parts, manifest) = (&self.parts, &self.manifest);
