@@ -5,13 +5,12 @@
 pub(crate) mod blocks;
 #[allow(unsafe_code)] // locks files
 pub mod file_lock;
+#[allow(unsafe_code)] // asks the kernel about files
+pub mod files;
 #[allow(unsafe_code)] // asks the system for what is in a folder
 pub(crate) mod folder;
 #[allow(unsafe_code)] // resolves paths in memory of its own
 pub mod path;
-pub(crate) mod read_at;
-#[allow(unsafe_code)] // asks the kernel about files
-pub mod stat;
 
 pub use blocks::page_size;
 #[cfg(test)]

@@ -25,7 +25,7 @@ impl File {
 
     /// Like [`File::advise_all`], for one of its files. A shard gets its advice when it is opened.
     pub(super) fn advise_whole(&self, source: &dyn ByteSource, size: u64, advice: Advice) -> Result<()> {
-        if advice == Advice::Normal || source.page_cache().is_none() {
+        if matches!(advice, Advice::Normal) || source.page_cache().is_none() {
             return Ok(());
         }
         let end = match advice {

@@ -1,9 +1,9 @@
 //! An open file: its manifest, the source of its bytes, and its identity. A model of several files is also
 //! one `File`.
 
-use super::index::NameIndex;
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
+use super::manifest::NameIndex;
 use super::manifest::{self, Identity};
 use super::open_options::Mode;
 use super::parts::{FilePart, Parts};

@@ -27,8 +27,6 @@ mod entries;
 mod file;
 mod for_copies;
 mod groups;
-mod index;
-mod input;
 mod lazy_shard;
 mod lazy_sizes;
 mod manifest;

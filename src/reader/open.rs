@@ -1,11 +1,11 @@
 //! Opens a file: makes its source, reads its manifest, and runs the checks that are due at open.
 
 use super::file::{File, ModelInfo};
-use super::index::NameIndex;
-use super::input::ReadEnds;
 use super::lazy_shard::{OpenedFile, ShardOpener};
 use super::lazy_sizes::LazySizes;
 use super::manifest::read_after_ends;
+use super::manifest::NameIndex;
+use super::manifest::ReadEnds;
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
@@ -112,7 +112,9 @@ impl File {
         }
         let info = ModelInfo::default();
         let mut file = File::of_parts(parts, None, manifest, info, shards, budget, options)?;
-        file.combine(options, path.map(|path| (&system as &dyn Store, path)))?;
+        if options.combine_quantized {
+            file.combine(path.map(|path| (&system as &dyn Store, path)))?;
+        }
         Ok(file)
     }
 

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::memory::{bytes_of, collected, PageMap};
 use crate::model::manifest::Component;
 use crate::model::sort::sort;
-use crate::source::pages::Pages;
+use crate::source::profile::Pages;
 
 impl FilePart {
     /// Marks the components that share no page. If components may be views of the same bytes, marks none.

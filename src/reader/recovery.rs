@@ -12,8 +12,8 @@
 //! Whether the bytes before such a position are one CBOR map is checked without decoding. Only the heads of
 //! items are read, up to the first one that cannot belong to the map.
 
-use super::index::NameIndex;
 use super::manifest;
+use super::manifest::NameIndex;
 use super::manifest::{read_manifest, unfinished};
 use crate::container::{self, AppendRecord, EndSearch, Limits, PossibleEnd, HEADER_SIZE, HEAD_BYTES};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};

@@ -5,7 +5,7 @@ use super::open_options::Mode;
 use crate::container::is_zero;
 use crate::error::{Cause, Error, Result};
 use crate::io::path::{self, SystemPath};
-use crate::io::{folder, stat};
+use crate::io::{files, folder};
 use crate::memory::{try_box, with_capacity};
 use crate::source::file::FileSource;
 use crate::source::map::MapSource;
@@ -91,7 +91,7 @@ impl Store for FileSystem {
     }
 
     fn has(&self, path: &Path) -> Result<bool> {
-        match stat::of_path(&SystemPath::new(path)?) {
+        match files::of_path(&SystemPath::new(path)?) {
             Ok(_) => Ok(true),
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
             Err(e) => Err(Error::io("could not look for it", &e)),

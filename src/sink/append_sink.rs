@@ -34,7 +34,7 @@ use super::held_file::{HeldFile, Place};
 use super::write_all::write_all;
 use super::ByteSink;
 use crate::error::{fail, Error, Result, SystemText};
-use crate::io::read_at::size_of;
+use crate::io::files::size_of;
 use crate::memory::AlignedBuffer;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

@@ -5,8 +5,8 @@ use super::buffered_file::BufferedFile;
 use super::direct_sink::DirectSink;
 use super::{ByteSink, WriteThreads};
 use crate::error::{fail, try_format, Error, Result};
+use crate::io::files::{self, Kind};
 use crate::io::path::{Access, SystemPath};
-use crate::io::stat::{self, Kind};
 use std::ffi::OsStr;
 use std::fs::{File, Permissions};
 use std::io::ErrorKind;
@@ -148,7 +148,7 @@ impl FileSink {
 /// The permissions of the file that is replaced; the new file gets them. Fails if they cannot be read,
 /// because the file may be private.
 fn kept_permissions(destination: &SystemPath) -> Result<Option<Permissions>> {
-    match stat::of_path(destination) {
+    match files::of_path(destination) {
         Ok(stat) => Ok(Some(stat.permissions)),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
         Err(e) => Err(not_kept(&e)),
@@ -163,7 +163,7 @@ fn not_kept(error: &std::io::Error) -> Error {
 /// The path that will be replaced. For a symbolic link, this is its target, so that the link remains.
 fn resolve(path: &Path) -> Result<PathBuf> {
     let given = SystemPath::new(path)?;
-    match stat::of_path(&given) {
+    match files::of_path(&given) {
         Ok(stat) if stat.kind == Kind::Folder => Err(fail!(Io, "it is a folder")),
         Ok(stat) if stat.kind != Kind::Regular => Err(fail!(Io, "it exists and is not a regular file")),
         Ok(stat) if stat.permissions.readonly() => Err(fail!(Io, "it exists and is read-only")),

@@ -4,9 +4,9 @@ use super::file_sink::FileSink;
 use super::{ByteSink, WriteThreads};
 use crate::error::{fail, Error, Result};
 use crate::io::file_lock::{self, Lock};
+use crate::io::files;
+use crate::io::files::size_and_time;
 use crate::io::path::{Access, SystemPath};
-use crate::io::read_at::size_and_time;
-use crate::io::stat;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -96,7 +96,7 @@ impl Place {
     /// Checks that `file` is still at its path.
     pub fn check_in_place(&self, file: &File) -> Result<()> {
         match self.path.open(Access::Read) {
-            Ok(found) if !stat::may_be_one(&found, file) => Err(fail!(
+            Ok(found) if !files::may_be_one(&found, file) => Err(fail!(
                 Io,
                 "another file replaced it meanwhile, so the file at this path does not have the new data"
             )),

@@ -1,6 +1,6 @@
 //! Advice to the system about bytes: of a mapping or in the page cache.
 
-use super::pages::Pages;
+use super::profile::Pages;
 use crate::error::{fail, is_refusal, Error, Result, SystemText};
 #[cfg(any(unix, windows))]
 use crate::io::page_size;
@@ -249,7 +249,7 @@ pub fn advise_file(file: &File, base: u64, _pages: &Pages, range: &Range<u64>, a
         _ if range.is_empty() => {}
         Advice::Sequential => checked(read_ahead())?,
         Advice::WillNeed | Advice::Populate => {
-            for (ra_offset, ra_count) in pieces(base, range, crate::io::read_at::size_of(file)?) {
+            for (ra_offset, ra_count) in pieces(base, range, crate::io::files::size_of(file)?) {
                 let place = libc::radvisory { ra_offset, ra_count };
                 // SAFETY: `file` keeps the descriptor open; the struct is local and only read.
                 checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_RDADVISE, &raw const place) })?;

@@ -2,7 +2,7 @@
 //! shard that is not open.
 
 use super::advice::{unsupported, Advice};
-use super::pages::{page_size, Pages};
+use super::profile::{page_size, Pages};
 use super::profile::{Change, PageCache, Profile, ReadRange};
 use crate::error::{fail, Result};
 use crate::memory::{in_memory, whole_units, zeroed, AlignedBuffer};

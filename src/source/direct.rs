@@ -3,8 +3,8 @@
 
 use crate::error::{fail, Result};
 use crate::io::blocks::{self, Alignment, DirectAccess, PAGE};
+use crate::io::files::{read_exact_at, read_some_at, size_of};
 use crate::io::path::Access;
-use crate::io::read_at::{read_exact_at, read_some_at, size_of};
 use crate::memory::{AlignedBuffer, HUGE_PAGE};
 use std::ffi::CStr;
 use std::fs::File;

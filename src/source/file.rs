@@ -4,13 +4,13 @@
 use super::advice::Advice;
 use super::byte_source::ByteSource;
 use super::direct::DirectFile;
-use super::pages::{page_size, Pages};
+use super::profile::{page_size, Pages};
 use super::profile::{Change, PageCache, Profile, ReadMany, ReadRange};
 use crate::error::{fail, Error, Result};
 use crate::io::blocks::SCATTERS;
+use crate::io::files::{read_exact_at, read_exact_scattered, size_and_time};
 use crate::io::path::{Access, SystemPath};
-use crate::io::read_at::{read_exact_at, read_exact_scattered, size_and_time};
-use crate::io::{file_lock, stat};
+use crate::io::{file_lock, files};
 use crate::lock::Mutex;
 use crate::memory::collected;
 use std::fs::File;
@@ -194,6 +194,6 @@ impl PageCache for FileSource {
     fn is_still(&self, other: &File) -> Result<bool> {
         let (end, modified) = size_and_time(other)?;
         let is_as_it_was = modified == self.modified && end == self.base.saturating_add(self.size);
-        Ok(is_as_it_was && stat::may_be_one(&self.file, other))
+        Ok(is_as_it_was && files::may_be_one(&self.file, other))
     }
 }

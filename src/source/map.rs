@@ -8,7 +8,7 @@ use super::advice::{advise_mapped, unsupported, Advice, EVICTS};
 use super::byte_source::{part, ByteSource};
 use super::direct::DirectFile;
 use super::file::FileSource;
-use super::pages::Pages;
+use super::profile::Pages;
 use super::profile::{Change, PageCache, Profile, ReadRange};
 use crate::error::{fail, is_refusal, Cause, Error, Result, SystemText};
 use memmap2::{Mmap, MmapMut, MmapOptions};

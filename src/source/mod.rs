@@ -7,8 +7,7 @@ pub mod direct;
 pub mod file;
 #[allow(unsafe_code)] // maps files
 pub mod map;
-pub mod pages;
-mod profile;
+pub mod profile;
 #[allow(unsafe_code)] // asks the kernel where a file's bytes are
 pub mod residence;
 

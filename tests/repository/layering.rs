@@ -170,7 +170,7 @@ const UNSAFE_FILES: [&str; 23] = [
     "src/io/file_lock.rs",
     "src/io/folder.rs",
     "src/io/path.rs",
-    "src/io/stat.rs",
+    "src/io/files.rs",
     "src/load/destination.rs",
     "src/load/streaming.rs",
     "src/memory/buffer.rs",

@@ -9,8 +9,8 @@ use crate::memory::bytes_of;
 use crate::model::manifest::{table_position, Component, Format, Manifest, Object, Position, TextId};
 use crate::model::value::ValueBuilder;
 use crate::reader::file::File;
-use crate::reader::index::NameIndex;
 use crate::reader::lazy_sizes::LazySizes;
+use crate::reader::manifest::NameIndex;
 
 /// The objects and components of the new manifest.
 #[derive(Default)]

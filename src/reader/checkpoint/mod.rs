@@ -27,7 +27,6 @@ pub use plan::Plan;
 pub use tensors::{StoredTensor, ROLES_OF_GROUPS};
 
 use super::file::File;
-use super::open_options::OpenOptions;
 use super::store::Store;
 use crate::error::{fail, try_format, Quoted, Result};
 use crate::model::manifest::Format;
@@ -41,17 +40,10 @@ const SCHEME: &str = "scheme";
 const UNREADABLE: &str = "unreadable";
 
 impl File {
-    /// Makes the tensors of each quantized weight one object, if `options` ask for it. `place` is a file of
-    /// the model, and what reaches it; `config.json` is beside it.
+    /// Makes the tensors of each quantized weight one object. `place` is a file of the model, and what reaches
+    /// it; `config.json` is beside it.
     #[inline(never)] // its stack frame is gone before the next step
-    pub(super) fn combine(
-        &mut self,
-        options: &OpenOptions,
-        place: Option<(&dyn Store, &Path)>,
-    ) -> Result<()> {
-        if !options.combine_quantized {
-            return Ok(());
-        }
+    pub(super) fn combine(&mut self, place: Option<(&dyn Store, &Path)>) -> Result<()> {
         let mut config = match place {
             Some((store, path)) => {
                 let folder = path.parent().unwrap_or(Path::new(""));

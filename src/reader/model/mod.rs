@@ -17,7 +17,7 @@ use crate::memory::{bytes_of, filled, push, try_box, with_capacity, Budget};
 use crate::model::manifest::{Manifest, Object};
 use crate::reader::file::File;
 use crate::reader::file::ModelInfo;
-use crate::reader::index::NameIndex;
+use crate::reader::manifest::NameIndex;
 use crate::reader::open::open_part;
 use crate::reader::open_options::{OpenOptions, Shards};
 use crate::reader::parts::{FilePart, Parts};
@@ -142,7 +142,9 @@ fn file_of(
     info.passed_over = files.passed_over;
     let mut file = File::of_parts(parts, Some(label), manifest, info, shards, budget, options)?;
     let place = files.index_path.as_ref().or(files.paths.first());
-    file.combine(options, place.map(|path| (store, path.as_path())))?;
+    if options.combine_quantized {
+        file.combine(place.map(|path| (store, path.as_path())))?;
+    }
     Ok(file)
 }
 
