@@ -210,6 +210,9 @@ impl<'a> Decoder<'a> {
     /// Reads a text.
     #[inline]
     pub fn text(&mut self, rule: Rule, what: &str) -> Result<Cow<'a, str>> {
+        if let Some(text) = self.cursor.try_text() {
+            return self.cursor.utf8(text).map(Cow::Borrowed);
+        }
         let at = self.cursor.file_offset();
         let text = self.optional_text(rule, what)?;
         text.ok_or_else(|| wrong(at, rule, what, "a text string", &Head::NULL))
