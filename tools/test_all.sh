@@ -27,7 +27,7 @@ sh tools/need.sh --plan $needs
 # The longest parts first, except libs, because others use its libraries, and the checks.
 parts="libs $* test-rust test-platforms test-sanitizers fuzz-quick test-valgrind packaging/test test-c test-cmake test-models
 bindings/python examples/ggml test-examples bindings/go bindings/julia bindings/zig test-dependencies"
-export QUICK=1 # test-platforms: only i686 and s390x
+export QUICK=1 # test-platforms: only i686 and s390x; msrv: without remote/
 start=$(date +%s)
 # shellcheck disable=SC2086 # a list of words
 printf '%s\n' $parts | xargs -P 2 -I PART sh tools/test_part.sh "$logs" PART
