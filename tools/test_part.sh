@@ -11,10 +11,10 @@ case $part in */*) folder=${part%/*} ;; esac
 # Waits until one of the other jobs has made a file.
 waited=0
 wait_for() { while [ ! -e "$logs/$1" ] && [ $waited -lt 1800 ]; do sleep 1 && waited=$((waited + 1)); done; }
-# The checks need nothing but Rust; all parts but these use the output of libs, which starts first.
+# Some checks need nothing but Rust; all parts but these use the output of libs, which starts first.
 case $part in
 libs | lint | docs) ;;
-remote/lint | msrv) wait_for libs.result ;;
+remote/lint) wait_for libs.result ;;
 *) wait_for installed && wait_for libs.result ;;
 esac
 start=$(date +%s)
