@@ -11,7 +11,7 @@
 static unsigned long arrays, blocks, sparse, groups, weights, refused_formats, refused_types, conversions, mismatches, files;
 static unsigned char as[LARGEST + 64], plain[LARGEST];
 
-/* Checks that the memory from `end` on is unchanged, as far as a piece of a conversion goes. */
+/* Checks that the 512 bytes from `end` on are unchanged. */
 static int untouched(size_t end)
 {
     const size_t last = end + 512 < sizeof as ? end + 512 : sizeof as;
@@ -181,13 +181,20 @@ static void in_a_cache(const zt_object *object, zt_dtype to, size_t size)
     zt_cache_free(cache);
 }
 
+/* How many elements fill whole bytes. */
+static size_t elements_of_block(zt_type type)
+{
+    size_t elements = 1, bytes;
+    return zt_type_block(type, &elements, &bytes) == ZT_OK ? elements : 1;
+}
+
 static void one_dtype(const zt_file *file, const zt_object *object, zt_dtype to)
 {
     const zt_format format = zt_object_format(object);
     const int is_dense = format == ZT_FORMAT_DENSE, is_sparse = format == ZT_FORMAT_SPARSE_CSR || format == ZT_FORMAT_SPARSE_COO;
     const zt_component *data = zt_component_find(object, is_sparse ? "values" : "data");
     const zt_type type = zt_component_type(data);
-    const uint64_t in_whole_bytes = type == ZT_TYPE_F4_E2M1 ? 2 : type == ZT_TYPE_F6_E2M3 || type == ZT_TYPE_F6_E3M2 ? 4 : 1;
+    const size_t of_block = elements_of_block(type);
     uint64_t size = 77, count = zt_object_element_count(object);
     size_t written = 77;
     zt_status sized = zt_object_size_as(object, to, &size), status;
@@ -245,9 +252,9 @@ static void one_dtype(const zt_file *file, const zt_object *object, zt_dtype to)
     }
     CHECK_STATUS(zt_object_read_as(object, to, as, sizeof as, NULL), ZT_OK);
     /* A request for an array reads complete blocks. */
-    if (!is_dense || count % in_whole_bytes == 0) /* otherwise rows would end within a byte */
+    if (!is_dense || count % of_block == 0) /* otherwise rows would end within a byte */
         in_a_batch(file, object, to, written);
-    if (format != ZT_FORMAT_BLOCKS && in_whole_bytes == 1 && written > 0) {
+    if (format != ZT_FORMAT_BLOCKS && of_block == 1 && written > 0) {
         by_a_strided_slice(file, object, to, written);
         if (to == ZT_DTYPE_F32) { /* each call starts threads */
             through_a_ring(object, to, written);
