@@ -133,9 +133,9 @@ pub fn widen(_kind: Half, _src: &[u8], _dst: &mut [u8], _past_cache: bool) -> us
     0
 }
 
-/// Narrows whole groups of sixteen f32, to nearest even, if all of them become finite numbers. Returns how many
-/// bytes of `src` that were: none if one is infinite or near to it, or where the processor has no instructions
-/// for it. `past_cache` is as for [`copy`].
+/// Narrows whole groups of sixteen f32, to nearest even, if all of them become finite numbers. Returns how
+/// many bytes of `src` were narrowed: none if a number is not finite or near to infinity, or if the processor
+/// has no instructions for it. Then `dst` has to be filled again. `past_cache` is as for [`copy`].
 pub fn narrow(kind: Half, src: &[u8], dst: &mut [u8], past_cache: bool) -> usize {
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
@@ -150,7 +150,11 @@ pub fn narrow(kind: Half, src: &[u8], dst: &mut [u8], past_cache: bool) -> usize
                 (Half::Bf16, true) => x86::narrow_bf16::<true>(src, dst),
             }
         };
-        return if all_finite { sixteens.saturating_mul(SIXTEEN.0) } else { 0 };
+        if !all_finite {
+            settle(); // before the same memory is filled again
+            return 0;
+        }
+        return sixteens.saturating_mul(SIXTEEN.0);
     }
     let _ = (kind, src, dst, past_cache);
     0
@@ -325,8 +329,7 @@ mod x86 {
         }
     }
 
-    /// Returns false if not all results are finite, and for numbers near to infinity. Then a NaN may have become
-    /// a number.
+    /// Returns false if a result is not finite, or near to infinity. Then a NaN may have become a number.
     #[target_feature(enable = "avx2")]
     #[allow(unused_unsafe, reason = "most of these are unsafe to call before Rust 1.87")]
     pub unsafe fn narrow_bf16<const PAST_CACHE: bool>(src: &[u8], dst: &mut [u8]) -> bool {

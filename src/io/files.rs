@@ -1,6 +1,6 @@
-//! Files: their kind, size, permissions and time, and reads of open ones at offsets. If a filter of system calls
-//! refuses statx, which the standard library uses, fstat and stat are tried, and the other way round. A read
-//! is complete or fails.
+//! Files: their kind, size, permissions and time, and reads of open ones at offsets. A read is complete or
+//! fails. If a filter of system calls refuses statx, which the standard library uses, fstat and stat are
+//! tried, and the other way round.
 
 use super::path::SystemPath;
 use crate::error::{fail, is_refusal, Error, Result};

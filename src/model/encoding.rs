@@ -15,6 +15,10 @@ struct CodecRow {
     is_written: bool,
 }
 
+const fn row(corrupt: Rule, length: Rule, is_written: bool) -> CodecRow {
+    CodecRow { corrupt, length, is_written }
+}
+
 /// Turns a list of rows into the enum with its C numbers, the list of all values, and the table. A row
 /// without a codec stores bytes unchanged. The comment of a row becomes the header's.
 macro_rules! encodings {
@@ -65,11 +69,11 @@ encodings! {
     /// As they are.
     Raw = 1, c"raw", None;
     /// Zstandard frames (RFC 8878).
-    Zstd = 2, c"zstd", Some(CodecRow { corrupt: Rule::ZstdCorrupt, length: Rule::ZstdLength, is_written: true });
+    Zstd = 2, c"zstd", Some(row(Rule::ZstdCorrupt, Rule::ZstdLength, true));
     /// Deflate (RFC 1951), in npz files. Read only.
-    Deflate = 4, c"deflate", Some(CodecRow { corrupt: Rule::DeflateCorrupt, length: Rule::DeflateLength, is_written: false });
+    Deflate = 4, c"deflate", Some(row(Rule::DeflateCorrupt, Rule::DeflateLength, false));
     /// Zstandard frames and their table: the form of ZT_ENCODING_ZSTD in zTensor 2; not for other versions.
-    ZstdSeekable = 5, c"zt.zstd-seekable/1", Some(CodecRow { corrupt: Rule::ZstdCorrupt, length: Rule::ZstdLength, is_written: false });
+    ZstdSeekable = 5, c"zt.zstd-seekable/1", Some(row(Rule::ZstdCorrupt, Rule::ZstdLength, false));
 }
 
 impl Encoding {

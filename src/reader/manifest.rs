@@ -157,7 +157,7 @@ const TAIL_GUESS: u64 = 64 << 10;
 pub struct ReadEnds {
     head: [u8; HEAD_BYTES],
     head_size: usize,
-    /// A longer head, if one was needed and the source cannot lend its bytes.
+    /// A longer head, if one was needed and the bytes of the source cannot be borrowed.
     front: AlignedBuffer,
     /// The size of the longer head; 0 if none was needed.
     front_size: u64,

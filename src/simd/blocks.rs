@@ -174,8 +174,8 @@ mod x86 {
             _mm256_broadcastsi128_si256(load16(at))
         }
 
-        /// Writes integers of up to 5 bits times a scale, less a minimum. A scale has at most 17 bits, so that
-        /// the product is exact and a fused operation gives the same number.
+        /// Writes integers of up to 5 bits times a scale, less a minimum. A scale has at most 17 bits, so
+        /// that the product is exact and a fused operation gives the same number.
         fn put8_less(codes: __m256i, scale: __m256, min: __m256, out: *mut f32) {
             _mm256_storeu_ps(out, _mm256_fmsub_ps(_mm256_cvtepi32_ps(codes), scale, min));
         }

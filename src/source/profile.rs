@@ -1,5 +1,5 @@
-//! What is known of a source: the cost of reading from it, which callers use instead of checking its type; and
-//! its pages, counted from the start of the file, which may be before the start of the source.
+//! What is known of a source: the cost of reading from it, which callers use instead of checking its type;
+//! and its pages, counted from the start of the file, which may be before the start of the source.
 
 use super::direct::{DirectFile, BOUNCE_SIZE};
 use crate::error::Result;

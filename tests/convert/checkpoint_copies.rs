@@ -137,7 +137,8 @@ fn claimed_types_do_not_spoil_a_copy() {
     ] {
         let text = format!(
             r#"{{"block_size": 32, "scale_form": "e8m0_exponent", "scheme": "mlx", "bits": 4,
-                "group_size": 32, "mode": "mxfp4", "types": {{"packed_weight": "{codes}", "scales": "{scales}"}}}}"#
+                "group_size": 32, "mode": "mxfp4",
+                "types": {{"packed_weight": "{codes}", "scales": "{scales}"}}}}"#
         );
         let given = json::parse(&text).unwrap();
         let mut attributes = Attributes::default();

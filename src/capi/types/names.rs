@@ -30,7 +30,7 @@ pub unsafe extern "C" fn zt_dtype_from_name(
             // SAFETY: name ends in a NUL.
             let name = unsafe { arg::text(name, "name")? };
             let found = Dtype::from_name(name).or_else(|| Dtype::from_old_name(name));
-            found.map(Dtype::number).ok_or_else(|| fail!(NotFound, "there is no dtype {name:?}"))
+            found.map(Dtype::number).ok_or_else(|| fail!(NotFound, "no dtype is called {name:?}"))
         })
     })
 }
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn zt_type_from_name(
             // SAFETY: name ends in a NUL.
             let name = unsafe { arg::text(name, "name")? };
             let found = Logical::from_name(name).map(Logical::number);
-            found.ok_or_else(|| fail!(NotFound, "there is no logical type {name:?}"))
+            found.ok_or_else(|| fail!(NotFound, "no logical type is called {name:?}"))
         })
     })
 }

@@ -214,7 +214,7 @@ fn rebuild_from_type(heap: &mut Heap<'_>, given: &Arguments) -> Result<Value> {
         {
             let made = rebuild(heap, function, arguments)?;
             let tensor = match made {
-                // A class of its own may give the elements another meaning.
+                // Another class may give the elements another meaning.
                 Value::Tensor(id) if class != Value::Global(Global::TensorType) => heap.tensor(id).copied(),
                 _ => None,
             };

@@ -40,8 +40,8 @@ const SCHEME: &str = "scheme";
 const UNREADABLE: &str = "unreadable";
 
 impl File {
-    /// Makes the tensors of each quantized weight one object. `place` is a file of the model, and what reaches
-    /// it; `config.json` is beside it.
+    /// Makes the tensors of each quantized weight one object. `place` is a file of the model, and what
+    /// reaches it; `config.json` is beside it.
     #[inline(never)] // its stack frame is gone before the next step
     pub(super) fn combine(&mut self, place: Option<(&dyn Store, &Path)>) -> Result<()> {
         let mut config = match place {
