@@ -34,8 +34,8 @@ zt: ## build the program zt
 	@mkdir -p $(T)/release && ln -sf ../program/release/zt $(T)/release/zt
 
 # HDF5 and ONNX are tested, too, by Rust 1.87 and later; the program that is shipped is without them.
-IS_1_87 := $(shell rustc --version | awk '{ split($$2, part, "."); print (part[1] > 1 || part[2] >= 87) }')
-TESTED := --workspace --locked $(if $(filter 1,$(IS_1_87)),--features ztensor-tools/compat)
+IS_1_87 = $(shell rustc --version | awk '{ split($$2, part, "."); print (part[1] > 1 || part[2] >= 87) }')
+TESTED = --workspace --locked $(if $(filter 1,$(IS_1_87)),--features ztensor-tools/compat)
 
 # target/debug/zt and the examples in Rust, with the features of test-rust, so that nothing is compiled twice.
 tools:
