@@ -92,8 +92,8 @@ test-cmake: ## run some of ctest, and projects that use the installed library
 	else echo "cmake: skipped: there is no cmake"; fi
 	sh tests/consumers/run.sh $(T)/consumers
 
-test-examples: libs ## run the example programs
-	sh examples/run.sh $(T)/lib $(T)/examples
+test-examples: libs tools ## run the example programs
+	sh examples/run.sh $(T)/lib $(T)/examples $(T)/debug
 
 test-models: libs tools ## read what NumPy and PyTorch write; convert real models there and back (ZT_FETCH=1: 253 MB more)
 	@sh tools/need.sh torch || true

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Compiles every C and C++ example with the shared library, builds the Rust ones, runs each on files of the
-# corpus and checks the output:
-#     sh examples/run.sh LIBDIR OUTDIR
-# LIBDIR has libztensor.so and its links; OUTDIR is for the results. CC, CXX and CARGO select the tools;
-# CARGO=none skips the Rust examples. The last line is "examples: N passed, M failed", and ", K skipped" if
-# some were.
+# Compiles every C and C++ example with the shared library, runs these and the Rust ones on files of the corpus
+# and checks the output:
+#     sh examples/run.sh LIBDIR OUTDIR [RUST]
+# LIBDIR has libztensor.so and its links; OUTDIR is for the results. RUST is where `make tools` builds zt and the
+# Rust examples; without it they are skipped. CC and CXX select the compilers. The last line is
+# "examples: N passed, M failed", and ", K skipped" if some were.
 set -u
 
-[ $# -eq 2 ] || { echo "usage: run.sh LIBDIR OUTDIR" >&2; exit 2; }
+[ $# -ge 2 ] || { echo "usage: run.sh LIBDIR OUTDIR [RUST]" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd) root=$(cd "$(dirname "$0")/.." && pwd)
 data=$root/tests/data
 lib=$(cd "$1" && pwd) || exit 2
@@ -80,13 +80,8 @@ else
     skipped=$((skipped + 1))
 fi
 readers=$out/read_tensor writers=$out/write_file
-if [ "${CARGO:-cargo}" != none ] && command -v "${CARGO:-cargo}" >/dev/null; then
-    target=${CARGO_TARGET_DIR:-$root/target}
-    # With the features of cargo test, so that nothing is compiled twice.
-    if (cd "$root" && "${CARGO:-cargo}" build --quiet --locked --workspace --bins --examples); then good; else
-        bad "zt and the Rust examples do not build"
-    fi
-    rust=$target/debug/examples zt=$target/debug/zt
+if [ -n "${3-}" ]; then
+    rust=$3/examples zt=$3/zt
     inspectors="$inspectors $rust/inspect" readers="$readers $rust/read_tensor" writers="$writers $rust/write_file"
 else
     zt='' skipped=$((skipped + 4))
