@@ -2,7 +2,7 @@
 # Runs all parts of the tests, two at a time, continues after failures, and prints a summary:
 #     sh tools/test_all.sh LOG_DIR [CHECK...]      CHECK: targets without test counts, such as lint; they run before the tests
 # Each part is a target of the Makefile, or FOLDER/TARGET for the one in that folder. Its output is in
-# LOG_DIR/TARGET.log and is printed at its end. A part that runs longer than ZT_PART_LIMIT seconds (1,500) is
+# LOG_DIR/TARGET.log and is printed at its end. A part that runs longer than ZT_PART_LIMIT seconds (2,400) is
 # stopped and fails. Exit status 1 if any part failed.
 set -u
 
@@ -27,6 +27,7 @@ sh tools/need.sh --plan $needs
 # The longest parts first, except libs, because others use its libraries, and the checks.
 parts="libs $* test-rust test-platforms test-sanitizers fuzz-quick test-valgrind packaging/test test-c test-cmake test-models
 bindings/python examples/ggml test-examples bindings/go bindings/julia bindings/zig test-dependencies"
+export CARGO_INCREMENTAL=0 # nothing is compiled a second time
 export QUICK=1 # test-platforms: only i686 and s390x; msrv: without remote/
 start=$(date +%s)
 # shellcheck disable=SC2086 # a list of words

@@ -14,7 +14,7 @@ mkdir -p "$2"
 grep -vx 'fault_memory\|fault_cold' "$tests/programs.txt" >"$2/programs"
 
 xargs -P "$(nproc)" -I PROGRAM sh -c '
-    if ONLY=$1 VALGRIND=1 ZT_STEP=25 CFLAGS="-g -O1" CXX=none sh "$2/run.sh" "$3" "$4/$1" >"$4/$1.log" 2>&1; then
+    if ONLY=$1 VALGRIND=1 ZT_STEP=50 CFLAGS="-g -O1" CXX=none sh "$2/run.sh" "$3" "$4/$1" >"$4/$1.log" 2>&1; then
         touch "$4/$1.passed"
         echo "ok $1 under valgrind"
     else
