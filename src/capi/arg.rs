@@ -416,6 +416,21 @@ pub(super) fn flag(value: u32, what: &str) -> Result<bool> {
     }
 }
 
+/// The value with that number, which counts from 0.
+pub(super) fn by_number<N, T: Copy>(what: &str, number: N, values: &[T]) -> Result<T>
+where
+    N: TryInto<usize> + Copy + std::fmt::Display,
+{
+    let found = number.try_into().ok().and_then(|at| values.get(at));
+    found.copied().ok_or_else(|| unknown(what, number))
+}
+
+/// The error for a number that no value of an enumeration has.
+#[cold]
+pub(super) fn unknown(what: &str, value: impl std::fmt::Display) -> Error {
+    fail!(InvalidArgument, "{value} is not a {what}")
+}
+
 /// Refuses a reserved field that is not 0.
 pub(super) fn zero(value: u32, what: &str) -> Result<()> {
     match value {

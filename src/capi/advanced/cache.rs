@@ -8,7 +8,6 @@ use crate::capi::guard::{guard, guard_value};
 use crate::capi::reading::batch::{zt_read_request, Target};
 use crate::capi::sized::{of_fields, sized_struct};
 use crate::capi::status::zt_status;
-use crate::capi::types::enumerations::by_number;
 use crate::error::{fail, Result};
 use crate::memory::{try_box, SlotMemory};
 use crate::threads;
@@ -144,7 +143,7 @@ pub unsafe extern "C" fn zt_cache_create(
 
 unsafe fn new_cache(options: &zt_cache_options) -> Result<zt_cache> {
     let verify = arg::flag(options.verify, "zt_cache_options.verify")?;
-    let policy = by_number("zt_cache_policy", options.policy, &[Policy::LRU, Policy::SLRU])?;
+    let policy = arg::by_number("zt_cache_policy", options.policy, &[Policy::LRU, Policy::SLRU])?;
     arg::zero(options.reserved, "zt_cache_options.reserved")?;
     if options.slot_size == 0 || options.budget == 0 {
         return Err(fail!(InvalidArgument, "zt_cache_options.budget or zt_cache_options.slot_size is 0"));

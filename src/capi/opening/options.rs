@@ -5,7 +5,6 @@ use crate::capi::arg;
 use crate::capi::handle_table::zt_file;
 use crate::capi::opening::progress::{progress, zt_progress_callback};
 use crate::capi::sized::sized_struct;
-use crate::capi::types::enumerations::{by_number, unknown};
 use crate::error::{fail, try_format, Result};
 use crate::model::manifest::Container;
 use crate::reader::{copy_path, File, Mode, OpenOptions, Shards, VerifyOptions, VerifyReport};
@@ -94,7 +93,7 @@ const SHARDS: [Shards; 4] = [Shards::OfModels, Shards::OnUse, Shards::AtOpen, Sh
 fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
     let default = OpenOptions::default();
     Ok(OpenOptions {
-        mode: by_number("zt_mode", options.mode, &MODES)?,
+        mode: arg::by_number("zt_mode", options.mode, &MODES)?,
         strict: arg::flag(options.strict, "zt_open_options.strict")?,
         max_manifest_size: arg::or_default(options.max_manifest_size, default.max_manifest_size),
         max_decoded_size: Some(options.max_decoded_size).filter(|s| *s != 0),
@@ -111,7 +110,7 @@ fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
         name: unsafe { arg::optional_text(options.name, "name")? }
             .map(|name| try_format(format_args!("{name}")))
             .transpose()?,
-        shards: by_number("zt_shards_value", options.shards, &SHARDS)?,
+        shards: arg::by_number("zt_shards_value", options.shards, &SHARDS)?,
         allow_trailing: arg::flag(options.allow_trailing, "zt_open_options.allow_trailing")?,
         part: arg::flag(options.part, "zt_open_options.part")?,
         include_unlisted: arg::flag(options.include_unlisted, "zt_open_options.include_unlisted")?,
@@ -204,7 +203,7 @@ pub(in crate::capi) fn advice(value: zt_advice) -> Result<Advice> {
         4 => Ok(Advice::Populate),
         6 => Ok(Advice::Evict),
         7 => Ok(Advice::Release),
-        other => Err(unknown("zt_advice", other)),
+        other => Err(arg::unknown("zt_advice", other)),
     }
 }
 

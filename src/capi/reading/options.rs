@@ -5,7 +5,6 @@ use crate::capi::guard::with_failure;
 use crate::capi::opening::progress::{zt_progress_callback, Context};
 use crate::capi::sized::sized_struct;
 use crate::capi::status::{value, zt_status};
-use crate::capi::types::enumerations::by_number;
 use crate::error::Result;
 use crate::reader::{BatchOptions, Direct};
 use std::ffi::{c_char, c_void};
@@ -79,7 +78,7 @@ macro_rules! batch_fields {
         let direct = [Direct::Auto, Direct::Never, Direct::Always];
         BatchOptions {
             threads: given.threads as usize,
-            direct: by_number("zt_direct", given.direct, &direct)?,
+            direct: arg::by_number("zt_direct", given.direct, &direct)?,
             chunk_size: arg::or_default(given.chunk_size, default.chunk_size),
             in_flight: arg::or_default(given.in_flight, default.in_flight),
             verify: arg::flag(given.verify, concat!($name, ".verify"))?,

@@ -6,7 +6,6 @@ use crate::capi::guard::{message, set_last_error};
 use crate::capi::reading::options::{batch_fields, zt_direct};
 use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
-use crate::capi::types::enumerations::by_number;
 use crate::error::Result;
 use crate::reader::{BatchOptions, Direct, Event, LoadOptions, Next, Order};
 use std::ffi::{c_char, c_void};
@@ -122,7 +121,7 @@ pub(in crate::capi) fn load_options(options: &zt_load_options) -> Result<LoadOpt
     // The library's own ring is on huge pages. For a ring of the caller, the caller says so.
     let batch = batch_fields!(options, "zt_load_options");
     let orders = [Order::Position, Order::Given, Order::Largest];
-    Ok(LoadOptions { batch, order: by_number("zt_load_order", options.order, &orders)? })
+    Ok(LoadOptions { batch, order: arg::by_number("zt_load_order", options.order, &orders)? })
 }
 
 pub(in crate::capi) fn event_of(next: Next) -> zt_load_event {

@@ -5,7 +5,8 @@
 //! Values that are in a table of the model are not repeated here: `tests/repository/header/tables.rs` adds
 //! them to the header.
 
-use crate::error::{fail, Result};
+use crate::capi::arg;
+use crate::error::Result;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Encoding, Format, LogicalType};
 
@@ -70,22 +71,8 @@ pub enum zt_encoding_value {
     ZT_ENCODING_OTHER = 3,
 }
 
-#[cold]
-pub(in crate::capi) fn unknown(what: &str, value: impl std::fmt::Display) -> crate::error::Error {
-    fail!(InvalidArgument, "{value} is not a {what}")
-}
-
-/// The value with that number, which counts from 0.
-pub(in crate::capi) fn by_number<N, T: Copy>(what: &str, number: N, values: &[T]) -> Result<T>
-where
-    N: TryInto<usize> + Copy + std::fmt::Display,
-{
-    let found = number.try_into().ok().and_then(|at| values.get(at));
-    found.copied().ok_or_else(|| unknown(what, number))
-}
-
 pub(in crate::capi) fn dtype(value: zt_dtype) -> Result<Dtype> {
-    Dtype::from_number(value).ok_or_else(|| unknown("zt_dtype that can be used here", value))
+    Dtype::from_number(value).ok_or_else(|| arg::unknown("zt_dtype that can be used here", value))
 }
 
 pub(in crate::capi) fn dtype_number(dtype: Option<Dtype>) -> zt_dtype {
@@ -97,7 +84,7 @@ pub(in crate::capi) fn logical(value: zt_type) -> Result<Option<Logical>> {
     if value == zt_type_value::ZT_TYPE_NONE as zt_type {
         return Ok(None);
     }
-    Logical::from_number(value).map(Some).ok_or_else(|| unknown("zt_type that can be used here", value))
+    Logical::from_number(value).map(Some).ok_or_else(|| arg::unknown("zt_type that can be used here", value))
 }
 
 #[inline(always)]
@@ -140,7 +127,7 @@ pub(in crate::capi) fn format_name(value: zt_format) -> Result<Option<&'static s
     if value == zt_format_value::ZT_FORMAT_OTHER as zt_format {
         return Ok(None);
     }
-    format(value).map(Format::name).ok_or_else(|| unknown("zt_format that can be written", value))
+    format(value).map(Format::name).ok_or_else(|| arg::unknown("zt_format that can be written", value))
 }
 
 pub(in crate::capi) fn encoding_number(encoding: Encoding) -> zt_encoding {
@@ -153,5 +140,5 @@ pub(in crate::capi) fn encoding(value: zt_encoding) -> Result<Option<Encoding>> 
         return Ok(None);
     }
     let known = Encoding::from_number(value);
-    known.map(Some).ok_or_else(|| unknown("zt_encoding that can be written", value))
+    known.map(Some).ok_or_else(|| arg::unknown("zt_encoding that can be written", value))
 }

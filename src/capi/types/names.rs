@@ -76,7 +76,7 @@ pub extern "C" fn zt_type_block(
     bytes: Option<&mut MaybeUninit<usize>>,
 ) -> zt_status {
     guard(|| {
-        let none = || types::unknown("zt_type that has a block", r#type);
+        let none = || arg::unknown("zt_type that has a block", r#type);
         let block = types::logical(r#type)?.ok_or_else(none)?.block();
         for (out, number) in [(elements, block.elements), (bytes, block.bytes)] {
             arg::put_optional(out, usize::try_from(number).unwrap_or(usize::MAX));

@@ -124,7 +124,7 @@ unsafe fn value(attribute: *const zt_attribute) -> Result<Option<OwnedValue>> {
             // SAFETY: data is a value of an open file.
             to.copy(arg::required(unsafe { value::at(given.data.cast()) }, "data")?)
         } else {
-            Err(types::unknown("zt_attribute_kind", given.kind))
+            Err(arg::unknown("zt_attribute_kind", given.kind))
         }
     })
     .map(Some)

@@ -6,7 +6,7 @@ use crate::capi::attributes::value::{self, zt_value};
 use crate::capi::opening::progress::zt_progress_callback;
 use crate::capi::sized::sized_struct;
 use crate::capi::types::enumerations::{
-    self as types, by_number, unknown, zt_dtype, zt_encoding, zt_format, zt_type, zt_type_value,
+    self as types, zt_dtype, zt_encoding, zt_format, zt_type, zt_type_value,
 };
 use crate::container;
 use crate::digest::Algorithm;
@@ -200,7 +200,7 @@ pub(in crate::capi) fn writer_options(options: &zt_write_options) -> Result<Writ
         0 => Some(container::NEWEST),
         number => container::version_to_write(number),
     };
-    let version = version.ok_or_else(|| unknown("zt_spec that can be written", options.spec))?;
+    let version = version.ok_or_else(|| arg::unknown("zt_spec that can be written", options.spec))?;
     let default = WriterOptions::default();
     Ok(WriterOptions {
         version,
@@ -320,5 +320,5 @@ pub(in crate::capi) unsafe fn attributes(desc: &zt_object_desc) -> Result<Attrib
 pub(in crate::capi) fn digest(value: zt_digest) -> Result<Option<Option<Algorithm>>> {
     let known = [Algorithm::Crc32c, Algorithm::Sha256, Algorithm::Xxh3].map(|known| Some(Some(known)));
     let [crc32c, sha256, xxh3] = known;
-    by_number("zt_digest", value, &[None, Some(None), crc32c, sha256, xxh3])
+    arg::by_number("zt_digest", value, &[None, Some(None), crc32c, sha256, xxh3])
 }
