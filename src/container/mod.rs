@@ -23,13 +23,13 @@ pub mod capabilities;
 pub mod cbor;
 mod clashes;
 pub mod contents;
-mod detect;
 #[cfg(test)]
 mod differential;
 mod frame;
 mod gguf;
 mod interface;
 pub mod json;
+mod not_read;
 mod npz;
 mod refusals;
 mod safetensors;
@@ -44,8 +44,6 @@ mod ztensor_2;
 
 pub use capabilities::Capabilities;
 pub use capabilities::{Quantized, QuantizedForm};
-pub(crate) use detect::is_zero;
-pub(crate) use detect::END_BYTES;
 pub use frame::{Detected, Ends, Frame, Limits};
 pub use frame::{InMemory, Input, OnRange};
 pub(crate) use frame::{HEADER_SIZE, MAX_SHARDS};
@@ -54,6 +52,7 @@ pub use gguf::decode::MAX_RANK as GGUF_MAX_RANK;
 pub use gguf::keys::MAX_DEPTH as GGUF_MAX_DEPTH;
 pub use gguf::keys::SPLIT_KEYS;
 pub use interface::{AttributeEdits, ObjectEdit, ObjectEdits};
+pub(crate) use not_read::is_zero;
 pub use npz::header::MAX_RANK as NPZ_MAX_RANK;
 pub use safetensors::{dtype_name as safetensors_dtype, MAX_HEADER as SAFETENSORS_MAX_HEADER};
 pub use shard_index::ShardIndex;
@@ -71,6 +70,9 @@ use std::ffi::CStr;
 
 /// The container that is written by default.
 pub(crate) const NEWEST: Container = Container::V1_2;
+
+/// How many bytes of a file's end [`detect`] needs.
+pub(crate) const END_BYTES: usize = 40;
 
 /// Turns a list of rows into the containers, and the table of how each is read and written.
 macro_rules! containers {
@@ -145,9 +147,46 @@ fn row(container: Container) -> Option<&'static Row> {
     TABLE.into_iter().find(|row| row.capabilities.container == container)
 }
 
-/// Detects the container of a file from its ends, and the position of its manifest.
+/// Detects the container of a file from its ends, and the position of its manifest: the result of the first
+/// row that recognises it, if the caller allows that container.
+///
+/// | container | first bytes | last bytes |
+/// |---|---|---|
+/// | 0.1 | `ZTEN0001` | manifest size (u64, little-endian) |
+/// | 1.0 | `ZTEN1000` | manifest size |
+/// | 1.1, 1.2 | `ZTEN1000` | manifest size, `ZTEN1000` |
+/// | 2 | `\x89ZT2\r\n\x1a\n` | where the manifest is and its hash, the version, the magic |
+/// | safetensors | header size (u64, little-endian), `{` | |
+/// | GGUF | `GGUF` | |
+/// | npy | `\x93NUMPY` | |
+/// | npz, PyTorch | `PK\x03\x04`, or `PK\x05\x06` of one without members | |
+/// | PyTorch before 1.6 | a pickle of a certain number | |
 pub fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
-    detect::detect(&TABLE, ends, limits)
+    for detect in TABLE.into_iter().filter_map(|row| row.detect) {
+        let found = detect(ends, limits)?;
+        let container = match &found {
+            Detected::Other => continue,
+            Detected::NeedsHead(_) => return Ok(found),
+            Detected::Frame(frame) => frame.container,
+        };
+        let others = row(container).map_or(&[][..], |row| row.may_be);
+        let bits = others.iter().fold(container.bit(), |bits, other| bits | other.bit());
+        check_allowed(container, bits, limits)?;
+        return Ok(found);
+    }
+    Err(not_read::error(&TABLE, ends))
+}
+
+/// Refuses a container that the caller does not allow. `bits` are the allowed containers.
+fn check_allowed(container: Container, bits: u32, limits: &Limits) -> Result<()> {
+    match limits.containers == 0 || limits.containers & bits != 0 {
+        true => Ok(()),
+        false => Err(fail!(
+            Unsupported,
+            "this is a file of {}, a container that the options do not allow",
+            container.name()
+        )),
+    }
 }
 
 /// The capabilities of files of this container.
@@ -184,7 +223,7 @@ pub fn decode(
         return Ok((frame, Validated::known(manifest)));
     }
     let container = manifest.container.unwrap_or(frame.container);
-    detect::check_allowed(container, container.bit(), limits)?;
+    check_allowed(container, container.bit(), limits)?;
     // Validation sorts components by reference, then by position.
     let sorted = bytes_of::<(u64, u64)>(manifest.components.len());
     budget.charge(sorted, "components that are sorted")?;

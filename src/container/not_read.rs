@@ -1,62 +1,15 @@
-//! Detects the container of a file by its content, and the position of its manifest. For other known kinds of
-//! files, finds what they are and what the user can do.
-//!
-//! | container | first bytes | last bytes |
-//! |---|---|---|
-//! | 0.1 | `ZTEN0001` | manifest size (u64, little-endian) |
-//! | 1.0 | `ZTEN1000` | manifest size |
-//! | 1.1, 1.2 | `ZTEN1000` | manifest size, `ZTEN1000` |
-//! | 2 | `\x89ZT2\r\n\x1a\n` | where the manifest is and its hash, the version, the magic |
-//! | safetensors | header size (u64, little-endian), `{` | |
-//! | GGUF | `GGUF` | |
-//! | npy | `\x93NUMPY` | |
-//! | npz, PyTorch | `PK\x03\x04`, or `PK\x05\x06` of one without members | |
-//! | PyTorch before 1.6 | a pickle of a certain number | |
+//! Files that no container recognises: the error says what they are, as far as that is known, and what the
+//! user can do.
 
-use super::frame::{Detected, Ends, Limits};
+use super::frame::Ends;
 use super::interface::Row;
 use super::{ztensor_1, ztensor_2};
-use crate::error::{broken, fail, Error, Result, Rule};
-use crate::model::manifest::Container;
+use crate::error::{broken, fail, Error, Rule};
 use std::fmt;
-
-/// How many bytes of a file's end [`detect`] needs.
-pub(crate) const END_BYTES: usize = 40;
-
-/// Detects the container from the ends of a file: the result of the first row that recognises it, if the
-/// caller allows that container.
-pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
-    for detect in table.iter().filter_map(|row| row.detect) {
-        let found = detect(ends, limits)?;
-        let container = match &found {
-            Detected::Other => continue,
-            Detected::NeedsHead(_) => return Ok(found),
-            Detected::Frame(frame) => frame.container,
-        };
-        let row = table.iter().find(|row| row.capabilities.container == container);
-        let others = row.map_or(&[][..], |row| row.may_be);
-        let bits = others.iter().fold(container.bit(), |bits, other| bits | other.bit());
-        check_allowed(container, bits, limits)?;
-        return Ok(found);
-    }
-    Err(not_read(table, ends))
-}
-
-/// Refuses a container that the caller does not allow. `bits` are the allowed containers.
-pub fn check_allowed(container: Container, bits: u32, limits: &Limits) -> Result<()> {
-    match limits.containers == 0 || limits.containers & bits != 0 {
-        true => Ok(()),
-        false => Err(fail!(
-            Unsupported,
-            "this is a file of {}, a container that the options do not allow",
-            container.name()
-        )),
-    }
-}
 
 /// The error for a file that no row recognises.
 #[cold]
-fn not_read(table: &[&Row], ends: Ends<'_>) -> Error {
+pub(super) fn error(table: &[&Row], ends: Ends<'_>) -> Error {
     let head = ends.head;
     let is_short = ends.file_size < ztensor_2::ends::MIN_SIZE;
     match head.first_chunk::<8>() {
