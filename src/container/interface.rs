@@ -10,8 +10,8 @@ use crate::model::manifest::{table_position, Container, Manifest};
 use crate::model::value::{Attributes, OwnedValue, Value};
 use std::ops::Range;
 
-/// Detects whether a file has this container. It is an error if the file can only have this container but
-/// breaks its rules.
+/// Detects whether a file that begins with [`Row::header`] has this container. It is an error if the file can
+/// only have this container but breaks its rules.
 pub type Detect = fn(Ends<'_>, &Limits) -> Result<Detected>;
 
 /// Decodes the manifest of a file with this frame. Completes the frame if detection could not.
@@ -19,8 +19,6 @@ pub type Decode = fn(&mut Frame, &mut dyn Input, &Limits, &Budget) -> Result<Man
 
 /// How to write files of a container.
 pub struct Encode {
-    /// The first bytes of a file.
-    pub header: &'static [u8],
     /// Encodes a manifest.
     pub manifest: fn(&Manifest, &Capabilities, &mut Vec<u8>) -> Result<()>,
     /// The frame of a file whose manifest begins at this offset and has these bytes.
@@ -68,8 +66,6 @@ pub type FindEnds = fn(&[u8], u64, &mut dyn FnMut(PossibleEnd) -> Result<()>) ->
 
 /// How to find positions where a file may have ended before it was appended to.
 pub struct EndSearch {
-    /// The first bytes of such a file.
-    pub header: &'static [u8],
     /// How many bytes identify a position. Windows have to overlap by one byte less.
     pub size: usize,
     /// Calls the function with the positions in a window. The number is the window's file offset.
@@ -110,6 +106,8 @@ pub struct Canonical {
 pub struct Row {
     /// Its capabilities, including its name.
     pub capabilities: Capabilities,
+    /// The first bytes of its files. Empty if not all of them begin with the same bytes.
+    pub header: &'static [u8],
     /// Detects files with this container; `None` if another row does that.
     pub detect: Option<Detect>,
     /// Other containers that a file detected as this one may have. Its manifest decides.
@@ -138,6 +136,7 @@ impl Row {
     /// The base for other rows: a container without any of the optional parts.
     pub const BASE: Row = Row {
         capabilities: FOREIGN,
+        header: b"",
         detect: None,
         may_be: &[],
         decode: None,

@@ -162,7 +162,8 @@ fn row(container: Container) -> Option<&'static Row> {
 /// | npz, PyTorch | `PK\x03\x04`, or `PK\x05\x06` of one without members | |
 /// | PyTorch before 1.6 | a pickle of a certain number | |
 pub fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
-    for detect in TABLE.into_iter().filter_map(|row| row.detect) {
+    let may_be = TABLE.into_iter().filter(|row| ends.head.starts_with(row.header));
+    for detect in may_be.filter_map(|row| row.detect) {
         let found = detect(ends, limits)?;
         let container = match &found {
             Detected::Other => continue,
@@ -280,12 +281,12 @@ pub fn frame_of(container: Container, start: u64, manifest: &[u8]) -> Result<Fra
 
 /// How to find earlier ends of a file with these first bytes that was appended to.
 pub fn end_search(head: &[u8]) -> Option<&'static EndSearch> {
-    TABLE.iter().filter_map(|row| row.ends.as_ref()).find(|search| head.starts_with(search.header))
+    TABLE.into_iter().filter(|row| head.starts_with(row.header)).find_map(|row| row.ends.as_ref())
 }
 
 /// The first bytes of a written file.
 pub fn header(container: Container) -> &'static [u8] {
-    encoder(container).map_or(b"", |encode| encode.header)
+    row(container).map_or(b"", |row| row.header)
 }
 
 /// Whether the manifest begins at a multiple of the components' alignment.

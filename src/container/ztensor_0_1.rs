@@ -47,10 +47,10 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
 /// Its row in the table.
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
+    header: MAGIC,
     detect: Some(detect),
     decode: Some(decode),
     encode: Some(Encode {
-        header: MAGIC,
         manifest: encode_manifest,
         frame: frame_of,
         footer: encode_footer,
@@ -82,9 +82,6 @@ fn frame_of(start: u64, manifest: &[u8], to: &Capabilities) -> Frame {
 
 /// Finds the manifest of a file that begins with the magic, from its last bytes.
 fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
-    if !ends.head.starts_with(MAGIC) {
-        return Ok(Detected::Other);
-    }
     let (file_size, last8) = (ends.file_size, ends.tail.last_chunk::<8>());
     if file_size < 16 {
         return Err(broken!(

@@ -24,6 +24,7 @@ const CAPABILITIES: Capabilities =
 /// Its row in the table.
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
+    header: decode::MAGIC,
     detect: Some(detect),
     decode: Some(decode::decode),
     origin: Some(origin::origin),
@@ -33,8 +34,8 @@ pub(crate) const ROW: Row = Row {
 
 /// A file that ends like a `.zt` file is a `.zt` file without its beginning.
 fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
-    match ends.head.starts_with(decode::MAGIC) && !ends.tail.ends_with(ztensor_1::ends::MAGIC) {
-        true => Ok(Detected::Frame(Frame::of_unknown_manifest(Container::Gguf, ends.file_size))),
-        false => Ok(Detected::Other),
+    match ends.tail.ends_with(ztensor_1::ends::MAGIC) {
+        true => Ok(Detected::Other),
+        false => Ok(Detected::Frame(Frame::of_unknown_manifest(Container::Gguf, ends.file_size))),
     }
 }

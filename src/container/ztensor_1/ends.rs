@@ -60,12 +60,9 @@ fn little_endian(bytes: &[u8]) -> u64 {
 }
 
 /// Finds the manifest of a file that begins with the magic, from its last bytes.
-pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Result<Detected> {
+pub fn detect(Ends { file_size, tail, .. }: Ends<'_>, limits: &Limits) -> Result<Detected> {
     let last8 = tail.last_chunk::<8>();
     let ends_in_magic = last8 == Some(MAGIC);
-    if !head.starts_with(MAGIC) {
-        return Ok(Detected::Other);
-    }
     if file_size < 17 {
         return Err(broken!(Rule::FileTooSmall, "a 1.x file of {file_size} bytes; the smallest has 25"));
     }
@@ -107,8 +104,7 @@ pub fn footer_missing(file_size: u64) -> Error {
 }
 
 /// How to search a file for positions that look like the end of a file from 1.1 on.
-pub(crate) const SEARCH: EndSearch =
-    EndSearch { header: MAGIC, size: FOOTER_SIZE, find: possible_ends, last_wins: false };
+pub(crate) const SEARCH: EndSearch = EndSearch { size: FOOTER_SIZE, find: possible_ends, last_wins: false };
 
 fn possible_ends(window: &[u8], start: u64, found: &mut dyn FnMut(PossibleEnd) -> Result<()>) -> Result<()> {
     for (at, footer) in window.windows(FOOTER_SIZE).enumerate() {

@@ -56,7 +56,6 @@ pub(crate) const CAPABILITIES_1_0: Capabilities = Capabilities {
 
 /// Encodes 1.1 and 1.2 according to the capabilities.
 const ENCODE: Encode = Encode {
-    header: ends::MAGIC,
     manifest: encode::encode_manifest,
     frame: ends::frame_of,
     footer: ends::encode_footer,
@@ -67,6 +66,7 @@ const ENCODE: Encode = Encode {
 /// The row of 1.2, which detects all of 1.x.
 pub(crate) const ROW_1_2: Row = Row {
     capabilities: CAPABILITIES_1_2,
+    header: ends::MAGIC,
     detect: Some(ends::detect),
     may_be: &[Container::V1_1],
     decode: Some(decode::decode),

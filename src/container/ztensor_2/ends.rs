@@ -46,10 +46,7 @@ impl Footer {
 }
 
 /// Finds the manifest of a file that begins with the magic, from its footer.
-pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Result<Detected> {
-    if !head.starts_with(MAGIC) {
-        return Ok(Detected::Other);
-    }
+pub fn detect(Ends { file_size, tail, .. }: Ends<'_>, limits: &Limits) -> Result<Detected> {
     if file_size < MIN_SIZE {
         return Err(broken!(
             Rule::Zt2FileTooSmall,
@@ -136,8 +133,7 @@ fn frame(manifest: std::ops::Range<u64>, file_size: u64, manifest_hash: Option<u
 }
 
 /// How to search a file for positions that look like its end.
-pub(crate) const SEARCH: EndSearch =
-    EndSearch { header: MAGIC, size: FOOTER_BYTES, find: possible_ends, last_wins: true };
+pub(crate) const SEARCH: EndSearch = EndSearch { size: FOOTER_BYTES, find: possible_ends, last_wins: true };
 
 fn possible_ends(window: &[u8], start: u64, found: &mut dyn FnMut(PossibleEnd) -> Result<()>) -> Result<()> {
     for (at, bytes) in window.windows(FOOTER_BYTES).enumerate() {

@@ -60,11 +60,11 @@ const CAPABILITIES: Capabilities = Capabilities {
 /// Its row in the table.
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
+    header: ends::MAGIC,
     detect: Some(ends::detect),
     decode: Some(decode::decode),
     has_own_rules: true,
     encode: Some(Encode {
-        header: ends::MAGIC,
         manifest: encode::encode_manifest,
         frame: ends::frame_of,
         footer: ends::encode_footer,
