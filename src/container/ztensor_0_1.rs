@@ -10,7 +10,6 @@ use crate::container::capabilities::{
     AttributeKeys, Capabilities, Encodings, LogicalTypes, Roles, SharedBytes, FOREIGN,
 };
 use crate::container::cbor::fields::{Decoder, SeenKeys};
-use crate::container::cbor::tables::push_rare_names;
 use crate::container::cbor::{encode as put, packed, Head};
 use crate::container::frame::Input;
 use crate::container::frame::{frame, Detected, Ends, Frame, Limits, ALIGNMENT};
@@ -325,7 +324,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     component.encoding = encoding;
     component.offset = f.offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?;
     component.stored_size = f.size.ok_or_else(|| broken!(Rule::LengthType, "it has no \"size\""))?;
-    component.rare = push_rare_names(&d.cursor, &mut d.manifest, f.rare)?;
+    component.rare = d.push_rare_names(f.rare)?;
     // Only raw data has a byte order, and single bytes have none (0.1 section 6).
     let has_order = encoding == Encoding::Raw && f.dtype.is_some_and(|t| t.size() > 1);
     component.set_big_endian(f.big_endian && has_order);

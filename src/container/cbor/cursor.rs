@@ -300,6 +300,20 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// Tables grow by the number of entries that the rest of the input probably needs.
+impl Growth for Cursor<'_> {
+    const SMALL_TABLES: &'static str = "shapes and attributes";
+    const MIN_TEXTS: usize = 0;
+
+    fn budget(&self) -> Option<&Budget> {
+        self.budget
+    }
+
+    fn more(&self, filled: usize, least: usize) -> usize {
+        self.estimate_remaining(filled, least)
+    }
+}
+
 /// An array or map whose items are still to come.
 #[derive(Clone, Copy, Default)]
 struct Open {

@@ -9,7 +9,6 @@ mod cursor;
 pub mod encode;
 mod fast_path;
 pub(super) mod fields;
-pub(super) mod tables;
 pub(super) mod template;
 
 pub use cursor::{each_pair, Cursor, Head};

@@ -13,7 +13,6 @@
 use super::cursor::{Cursor, Head};
 use super::fast_path::unsigned;
 use super::fields::Decoder;
-use super::tables::push_rare_names;
 use crate::container::tables::add;
 use crate::error::Result;
 use crate::model::manifest::{table_position, Component, Manifest, Object, RareNames, TextId};
@@ -202,7 +201,7 @@ impl<'a, F: Form> TemplateCache<'a, F> {
                     let digest = self.values.texts.get(at).copied().unwrap_or_default();
                     rare.digest = Some(d.push_utf8(digest)?);
                 }
-                component.rare = push_rare_names(&d.cursor, &mut d.manifest, rare)?;
+                component.rare = d.push_rare_names(rare)?;
             }
             add(&d.cursor, &mut d.manifest.components, component)?;
         }

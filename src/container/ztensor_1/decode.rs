@@ -7,11 +7,10 @@
 
 use super::ends::footer_missing;
 use crate::container::cbor::fields::{name_blocks, Decoder, SeenKeys};
-use crate::container::cbor::tables::push_rare_names;
 use crate::container::cbor::template::{Form, Meaning, TemplateCache};
-use crate::container::cbor::{packed, packed_dtypes, Cursor};
+use crate::container::cbor::{packed, packed_dtypes};
 use crate::container::frame::{Frame, Input, Limits};
-use crate::container::tables::{add, add_text, expect};
+use crate::container::tables::{add, expect};
 use crate::error::{broken, fail, Cause, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
@@ -197,7 +196,7 @@ fn object(d: &mut Decoder<'_>, name: TextId, dialect: Dialect) -> Result<()> {
     add(&d.cursor, &mut d.manifest.objects, object)?;
     if dialect == Dialect::V1_0 {
         let dtype = dtype.ok_or_else(|| broken!(Rule::DtypeType, "it has no \"dtype\""))?;
-        spread_dtype(&d.cursor, &mut d.manifest, component_start as usize, &dtype)?;
+        spread_dtype(d, component_start as usize, &dtype)?;
     }
     name_blocks(&mut d.manifest, &object);
     Ok(())
@@ -291,7 +290,7 @@ fn component(d: &mut Decoder<'_>, role: TextId, dialect: Dialect) -> Result<()> 
     component.encoding = encoding;
     component.offset = offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?;
     component.stored_size = length.ok_or_else(|| broken!(Rule::LengthType, "it has no \"length\""))?;
-    component.rare = push_rare_names(&d.cursor, &mut d.manifest, rare)?;
+    component.rare = d.push_rare_names(rare)?;
     component.set_size(size);
     component.set_size_declared(size.is_some());
     keys.end(&d.cursor)?;
@@ -417,27 +416,27 @@ impl Dialect {
 }
 
 /// Gives the components from `first` on the dtype of their tensor, if they have none.
-fn spread_dtype(cursor: &Cursor<'_>, manifest: &mut Manifest, first: usize, name: &str) -> Result<()> {
+fn spread_dtype(d: &mut Decoder<'_>, first: usize, name: &str) -> Result<()> {
     let known = Dtype::from_old_name(name);
     let mut kept = None; // stored once, however many components use it
-    for at in first..manifest.components.len() {
-        let Some(mut component) = manifest.components.get(at).copied() else { continue };
-        let mut rare = manifest.rare(&component);
+    for at in first..d.manifest.components.len() {
+        let Some(mut component) = d.manifest.components.get(at).copied() else { continue };
+        let mut rare = d.manifest.rare(&component);
         if component.dtype.is_some() || rare.dtype.is_some() {
             continue;
         }
-        let is_index = matches!(manifest.texts.get(component.role), "indices" | "indptr" | "coords");
+        let is_index = matches!(d.manifest.texts.get(component.role), "indices" | "indptr" | "coords");
         component.dtype = if is_index { Some(Dtype::U64) } else { known };
         if component.dtype.is_none() {
             let text = match kept {
                 Some(text) => text,
-                None => add_text(cursor, manifest, name.as_bytes())?,
+                None => d.push_text(name)?,
             };
             kept = Some(text);
             rare.dtype = Some(text);
-            component.rare = push_rare_names(cursor, manifest, rare)?;
+            component.rare = d.push_rare_names(rare)?;
         }
-        if let Some(place) = manifest.components.get_mut(at) {
+        if let Some(place) = d.manifest.components.get_mut(at) {
             *place = component;
         }
     }

@@ -4,7 +4,6 @@ use super::names::{key, text};
 use super::{blobs, names};
 use crate::container::capabilities::Encodings;
 use crate::container::cbor::fields::Decoder;
-use crate::container::cbor::tables::push_rare_names;
 use crate::container::cbor::{packed, packed_dtypes, Head};
 use crate::container::frame::Frame;
 use crate::container::tables::add;
@@ -130,7 +129,7 @@ fn part(d: &mut Decoder<'_>, frame: &Frame, role: TextId) -> Result<()> {
         None => frame.file_size,
     };
     blobs::check_range(offset, length, size)?;
-    component.rare = push_rare_names(&d.cursor, &mut d.manifest, rare)?;
+    component.rare = d.push_rare_names(rare)?;
     add(&d.cursor, &mut d.manifest.components, component)
 }
 
