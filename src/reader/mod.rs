@@ -36,7 +36,6 @@ mod object;
 mod open;
 mod open_options;
 mod origin;
-mod page_exclusive;
 mod parts;
 mod recovery;
 mod shards;
