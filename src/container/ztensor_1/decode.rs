@@ -79,11 +79,12 @@ fn decode_dialect(
             _ => d.unknown_field(&mut keys, &key)?,
         }
     }
+    let missing = |rule, key| broken!(rule, "the manifest has no \"{key}\"");
     if d.manifest.version_text.is_none() {
-        return Err(broken!(Rule::VersionMissing, "the manifest has no \"version\""));
+        return Err(missing(Rule::VersionMissing, "version"));
     }
     if !keys.has(2) {
-        return Err(broken!(Rule::ObjectsMissing, "the manifest has no \"{}\"", dialect.objects_key()));
+        return Err(missing(Rule::ObjectsMissing, dialect.objects_key()));
     }
     keys.end(&d.cursor)?;
     let mut manifest = d.end()?;
