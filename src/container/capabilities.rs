@@ -234,12 +234,6 @@ impl Capabilities {
             None => error,
         }
     }
-
-    /// Whether components may share a part of their bytes. Then no page is known to belong to a single
-    /// component.
-    pub fn has_views(&self) -> bool {
-        self.shared_bytes == SharedBytes::Any
-    }
 }
 
 /// See [`WriteRules::object`].

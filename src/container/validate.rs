@@ -81,9 +81,9 @@ pub fn validate(mut manifest: Manifest, frame: &Frame, capabilities: &Capabiliti
         }
     }
     manifest.components = components;
-    if !in_order && !capabilities.has_views() {
+    if !in_order {
         // Writers sort blobs by offset, so usually nothing has to be sorted.
-        check_overlaps(&manifest, capabilities)?;
+        check_overlaps(&manifest, capabilities.shared_bytes)?;
     }
     Ok(Validated(manifest))
 }
@@ -286,14 +286,19 @@ fn check_dense_size(shape: &[u64], c: &mut Component) -> Result<()> {
     }
 }
 
-/// Refuses two components that share bytes, unless identical ranges are allowed and they are identical.
-fn check_overlaps(manifest: &Manifest, capabilities: &Capabilities) -> Result<()> {
+/// Refuses two components that share bytes which they may not share.
+fn check_overlaps(manifest: &Manifest, shared: SharedBytes) -> Result<()> {
+    let may_be_identical = match shared {
+        SharedBytes::None => false,
+        SharedBytes::All => true,
+        SharedBytes::Any => return Ok(()),
+    };
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     ranges.try_reserve_exact(manifest.components.len())?;
     let occupied = manifest.components.iter().filter(|c| c.stored_size > 0);
     ranges.extend(occupied.map(|c| (c.offset, c.end())));
     sort(&mut ranges);
-    if capabilities.shared_bytes == SharedBytes::All {
+    if may_be_identical {
         ranges.dedup();
     }
     let overlap = ranges.windows(2).find_map(|pair| match pair {

@@ -8,6 +8,7 @@
 use super::file::File;
 use super::object::Component;
 use super::parts::FilePart;
+use crate::container::capabilities::SharedBytes;
 use crate::error::{Cause, Error, Result};
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, collected, PageMap};
@@ -119,9 +120,11 @@ fn stop(left: &Mutex<(Range<u64>, Result<()>)>, error: Error) {
 impl FilePart {
     /// Marks the components that share no page. If components may be views of the same bytes, marks none.
     pub(super) fn mark_page_exclusive(&self, components: &mut [Entry]) -> Result<()> {
-        match self.capabilities().has_views() {
-            true => Ok(()),
-            false => mark_exclusive(components, &self.source().pages()).map_err(|e| self.named(e)),
+        match self.capabilities().shared_bytes {
+            SharedBytes::Any => Ok(()),
+            SharedBytes::None | SharedBytes::All => {
+                mark_exclusive(components, &self.source().pages()).map_err(|e| self.named(e))
+            }
         }
     }
 }
