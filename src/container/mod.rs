@@ -81,7 +81,7 @@ macro_rules! containers {
         impl Container {
             $($(#[$about])* pub const $name: Container = Container::new($number);)*
 
-            /// All containers, in the order of their numbers.
+            /// All containers, in the order of the table.
             pub const ALL: [Container; [$($number),*].len()] = [$(Container::$name),*];
 
             /// Its name, with a NUL at the end.
