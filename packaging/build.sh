@@ -15,7 +15,8 @@ LINK=$(old_glibc_compiler)
 export LINK
 install_into "$out/cmake" "$out/root" lib
 profile=release
-[ "${ZTENSOR_QUICK-}" != 1 ] || profile=dev
+# Without optimisation, because it only answers a few commands.
+[ "${ZTENSOR_QUICK-}" != 1 ] || export CARGO_PROFILE_DEV_OPT_LEVEL=0 profile=dev
 "$cargo" rustc --quiet --profile $profile --locked --package ztensor-tools --bin zt -- ${LINK:+-C "linker=$LINK"}
 program=$CARGO_TARGET_DIR/$profile/zt
 [ $profile = release ] || program=$CARGO_TARGET_DIR/debug/zt

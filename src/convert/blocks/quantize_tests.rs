@@ -75,7 +75,7 @@ fn compare(line: &str) -> u64 {
 }
 
 #[test]
-fn a_million_blocks_of_each_type_are_what_ggml_makes_of_the_numbers() {
+fn many_blocks_of_each_type_are_what_ggml_makes_of_the_numbers() {
     let (lines, next) = (SUMS.lines().collect::<Vec<_>>(), AtomicUsize::new(0));
     let one = || lines.get(next.fetch_add(1, Ordering::Relaxed)).map(|line| compare(line));
     let work = || std::iter::from_fn(one).sum::<u64>();
@@ -83,7 +83,7 @@ fn a_million_blocks_of_each_type_are_what_ggml_makes_of_the_numbers() {
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
-    assert_eq!(compared, 9_000_000);
+    assert_eq!(compared, 1_800_000);
 }
 
 /// The instructions that not every processor has change nothing, and blocks do not depend on their

@@ -21,7 +21,7 @@ trap 'rm -rf "$out"' EXIT
     sum=$(printf %s "$elements" | sed 's/\(..\)\(..\)\(..\)\(..\)/\4\3\2\1/g' | xxd -r -p | sha256sum | cut -c 1-32)
     echo "$name $block $sum"
 done >"$here/vectors.txt"
-count=100000
+count=20000
 for name in q4_0 q4_1 q5_0 q5_1 q8_0 iq4_nl mxfp4 tq1_0 tq2_0; do
     for kind in 0 1 2 3 4 5 6 7 8 9; do
         echo "$name $kind $count $("$out/make" "$name" "$kind" "$count" | sha256sum | cut -c 1-32)"
