@@ -7,7 +7,7 @@ use serde_json::{json, Map, Value};
 use sha2::{Digest, Sha256};
 use ztensor::error::Result;
 use ztensor::model::manifest::{Container, Encoding, LogicalType};
-use ztensor::model::value::{Element, Kind, Value as Attribute};
+use ztensor::model::value::{Element, Value as Attribute, ValueKind};
 use ztensor::reader::{Component, File, Object, OpenOptions};
 
 fn main() -> std::process::ExitCode {
@@ -53,8 +53,8 @@ fn text(bytes: &[u8]) -> Value {
 /// A string: text or bytes.
 fn string(value: Attribute<'_>) -> Option<&[u8]> {
     match value.kind() {
-        Kind::Text(text) => Some(text.as_bytes()),
-        Kind::Bytes(bytes) => Some(bytes),
+        ValueKind::Text(text) => Some(text.as_bytes()),
+        ValueKind::Bytes(bytes) => Some(bytes),
         _ => None,
     }
 }
@@ -65,15 +65,15 @@ fn typed(key: Attribute<'_>, value: Attribute<'_>) -> Value {
     let number = encode(value, &mut encoded);
     let mut out = json!({"key": text(string(key).unwrap_or_default()), "type": TYPES.get(number)});
     match value.kind() {
-        Kind::Array(items) => {
+        ValueKind::Array(items) => {
             out["elem_type"] = TYPES.get(element(items.element())).copied().into();
             out["count"] = items.len().into();
             out["sha256_le"] = hex(&encoded).into();
         }
-        Kind::Bool(truth) => out["value"] = truth.into(),
-        Kind::Unsigned(v) => out["value"] = v.to_string().into(),
-        Kind::Negative(n) => out["value"] = (-1 - i128::from(n)).to_string().into(),
-        Kind::Float(_) => {
+        ValueKind::Bool(truth) => out["value"] = truth.into(),
+        ValueKind::Unsigned(v) => out["value"] = v.to_string().into(),
+        ValueKind::Negative(n) => out["value"] = (-1 - i128::from(n)).to_string().into(),
+        ValueKind::Float(_) => {
             let bits: String = encoded.iter().rev().map(|byte| format!("{byte:02x}")).collect();
             out["bits"] = format!("0x{bits}").into();
         }
@@ -101,7 +101,7 @@ fn element(element: Element) -> usize {
 fn encode(value: Attribute<'_>, out: &mut Vec<u8>) -> usize {
     let size = value.dtype().map_or(8, |dtype| dtype.size());
     match value.kind() {
-        Kind::Array(items) => {
+        ValueKind::Array(items) => {
             let kind = element(items.element());
             out.extend((kind as u32).to_le_bytes());
             out.extend((items.len() as u64).to_le_bytes());
@@ -110,11 +110,11 @@ fn encode(value: Attribute<'_>, out: &mut Vec<u8>) -> usize {
             }
             return element(Element::Array);
         }
-        Kind::Bool(truth) => out.push(u8::from(truth)),
-        Kind::Unsigned(v) => out.extend(&v.to_le_bytes()[..size]),
-        Kind::Negative(n) => out.extend(&(!n).to_le_bytes()[..size]),
-        Kind::Float(v) if size == 4 => out.extend((v as f32).to_le_bytes()),
-        Kind::Float(v) => out.extend(v.to_le_bytes()),
+        ValueKind::Bool(truth) => out.push(u8::from(truth)),
+        ValueKind::Unsigned(v) => out.extend(&v.to_le_bytes()[..size]),
+        ValueKind::Negative(n) => out.extend(&(!n).to_le_bytes()[..size]),
+        ValueKind::Float(v) if size == 4 => out.extend((v as f32).to_le_bytes()),
+        ValueKind::Float(v) => out.extend(v.to_le_bytes()),
         _ => {
             let bytes = string(value).unwrap_or_default();
             out.extend((bytes.len() as u64).to_le_bytes());

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use ztensor::error::Result;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
-use ztensor::model::value::{Attributes, Kind, OwnedValue};
+use ztensor::model::value::{Attributes, OwnedValue, ValueKind};
 use ztensor::writer::{Algorithm, ComponentSpec, ObjectSpec, Summary, Writer, WriterOptions};
 
 fn write(path: &str) -> Result<Summary> {
@@ -30,7 +30,7 @@ fn write(path: &str) -> Result<Summary> {
         ..ComponentSpec::new("data", Dtype::F16)
     };
     let mut attributes = Attributes::default();
-    attributes.set("trained", OwnedValue::scalar(Kind::Bool(true))?.get())?;
+    attributes.set("trained", OwnedValue::scalar(ValueKind::Bool(true))?.get())?;
     writer.write_object(&object, attributes, &[(data, &[0; 512])])?;
 
     // A component may be larger than memory: only one piece is in memory at a time.

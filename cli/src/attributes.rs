@@ -4,7 +4,7 @@ use crate::text;
 use ztensor::container::json;
 use ztensor::error::Result;
 use ztensor::model::dtype::Dtype;
-use ztensor::model::value::{Element, Kind, Value};
+use ztensor::model::value::{Element, Value, ValueKind};
 
 /// A line for each attribute: `general.alignment: u32 = 32`.
 pub fn lines(map: Option<Value<'_>>) -> Result<Vec<String>> {
@@ -37,13 +37,13 @@ fn key_text(key: Value<'_>) -> Result<String> {
 pub fn type_name(value: Value<'_>) -> String {
     let stated = || value.dtype().map(Dtype::name);
     match value.kind() {
-        Kind::Null => String::from("null"),
-        Kind::Bool(_) => String::from("bool"),
-        Kind::Unsigned(_) | Kind::Negative(_) => stated().unwrap_or("integer").to_owned(),
-        Kind::Float(_) => stated().unwrap_or("float").to_owned(),
-        Kind::Text(_) => String::from("string"),
-        Kind::Bytes(_) => String::from("bytes"),
-        Kind::Array(items) => {
+        ValueKind::Null => String::from("null"),
+        ValueKind::Bool(_) => String::from("bool"),
+        ValueKind::Unsigned(_) | ValueKind::Negative(_) => stated().unwrap_or("integer").to_owned(),
+        ValueKind::Float(_) => stated().unwrap_or("float").to_owned(),
+        ValueKind::Text(_) => String::from("string"),
+        ValueKind::Bytes(_) => String::from("bytes"),
+        ValueKind::Array(items) => {
             let is_text = |item: Value<'_>| item.as_text().is_some();
             let of_items = match items.element() {
                 Element::Number(dtype) => dtype.name(),
@@ -54,15 +54,15 @@ pub fn type_name(value: Value<'_>) -> String {
             };
             format!("[{of_items}] x {}", items.len())
         }
-        Kind::Map(pairs) => format!("map x {}", pairs.len()),
-        Kind::Tag(number, _) => format!("tag {number}"),
-        Kind::Simple(number) => format!("simple {number}"),
+        ValueKind::Map(pairs) => format!("map x {}", pairs.len()),
+        ValueKind::Tag(number, _) => format!("tag {number}"),
+        ValueKind::Simple(number) => format!("simple {number}"),
     }
 }
 
 /// The start of a long value as JSON, less of a list than of a text; `zt attr get` prints all of it.
 fn short(value: Value<'_>) -> Result<String> {
-    let max_shown = if matches!(value.kind(), Kind::Array(_)) { 48 } else { 100 };
+    let max_shown = if matches!(value.kind(), ValueKind::Array(_)) { 48 } else { 100 };
     let json = json::write(value)?;
     let shown = text::one_line(&json);
     Ok(match shown.char_indices().nth(max_shown) {

@@ -6,7 +6,7 @@ use crate::table::{Align, Table};
 use crate::{elements, fold, names, text};
 use serde_json::{json, Value as Json};
 use std::collections::BTreeMap;
-use ztensor::model::value::{Kind, Value};
+use ztensor::model::value::{Value, ValueKind};
 use ztensor::reader::File;
 
 /// Bytes of a number in the cache: f16.
@@ -202,12 +202,13 @@ impl<'a> Model<'a> {
             ("token_shift_count", "layers have a state instead of keys"),
             ("shortconv.l_cache", "layers have a state instead of keys"),
         ];
-        let is_used = |value: Value<'_>| !matches!(value.kind(), Kind::Unsigned(0) | Kind::Bool(false));
+        let is_used =
+            |value: Value<'_>| !matches!(value.kind(), ValueKind::Unsigned(0) | ValueKind::Bool(false));
         let found = ODD.iter().find(|(name, _)| self.get(name).is_some_and(is_used));
         if let Some((name, why)) = found {
             return Some(format!("{why} ({})", self.key(name)));
         }
-        if self.get("attention.causal").is_some_and(|value| matches!(value.kind(), Kind::Bool(false))) {
+        if self.get("attention.causal").is_some_and(|value| matches!(value.kind(), ValueKind::Bool(false))) {
             return Some(format!("the model is not causal ({})", self.key("attention.causal")));
         }
         let prefixes = ["ssm.", "wkv.", "kda."].map(|prefix| self.key(prefix));
@@ -225,7 +226,7 @@ impl<'a> Model<'a> {
             Some(_) => "attention.head_count_kv",
             None => "attention.head_count",
         };
-        let Some(Kind::Array(items)) = self.get(name).map(Value::kind) else {
+        let Some(ValueKind::Array(items)) = self.get(name).map(Value::kind) else {
             let each = self.required(name)?;
             return Ok((u128::from(each) * u128::from(layers), Some(each)));
         };

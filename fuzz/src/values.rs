@@ -2,25 +2,25 @@
 
 use arbitrary::{Result, Unstructured};
 use ciborium::Value as Other;
-use ztensor::model::value::{order, Kind, Value};
+use ztensor::model::value::{order, ValueKind, Value};
 
 pub use crate::tree::Tree;
 
 /// The same value in ciborium; None if ciborium does not have it or changes it.
 pub fn other(value: Value<'_>) -> Option<Other> {
     Some(match value.kind() {
-        Kind::Null => Other::Null,
-        Kind::Bool(v) => Other::Bool(v),
-        Kind::Unsigned(v) => Other::Integer(v.into()),
-        Kind::Negative(n) => Other::Integer((-1 - i128::from(n)).try_into().unwrap()),
-        Kind::Float(v) => Other::Float(v),
-        Kind::Text(t) => Other::Text(t.as_str().to_owned()),
-        Kind::Bytes(b) => Other::Bytes(b.to_vec()),
-        Kind::Array(items) => Other::Array(items.iter().map(other).collect::<Option<_>>()?),
-        Kind::Map(pairs) => {
+        ValueKind::Null => Other::Null,
+        ValueKind::Bool(v) => Other::Bool(v),
+        ValueKind::Unsigned(v) => Other::Integer(v.into()),
+        ValueKind::Negative(n) => Other::Integer((-1 - i128::from(n)).try_into().unwrap()),
+        ValueKind::Float(v) => Other::Float(v),
+        ValueKind::Text(t) => Other::Text(t.as_str().to_owned()),
+        ValueKind::Bytes(b) => Other::Bytes(b.to_vec()),
+        ValueKind::Array(items) => Other::Array(items.iter().map(other).collect::<Option<_>>()?),
+        ValueKind::Map(pairs) => {
             Other::Map(pairs.iter().map(|(k, v)| Some((other(k)?, other(v)?))).collect::<Option<_>>()?)
         }
-        Kind::Tag(..) | Kind::Simple(_) => return None,
+        ValueKind::Tag(..) | ValueKind::Simple(_) => return None,
     })
 }
 
@@ -42,16 +42,16 @@ pub fn same_other(a: &Other, b: &Other) -> bool {
 /// Like [`same_other`] for our values. Items found by index equal those found by iteration.
 pub fn same(a: Value<'_>, b: Value<'_>) -> bool {
     match (a.kind(), b.kind()) {
-        (Kind::Float(x), Kind::Float(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
-        (Kind::Array(x), Kind::Array(y)) => {
+        (ValueKind::Float(x), ValueKind::Float(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
+        (ValueKind::Array(x), ValueKind::Array(y)) => {
             x.len() == y.len() && x.iter().enumerate().all(|(at, x)| same(x, y.get(at).unwrap()))
         }
-        (Kind::Map(x), Kind::Map(y)) => {
+        (ValueKind::Map(x), ValueKind::Map(y)) => {
             let pair =
                 |x: (Value<'_>, Value<'_>), y: (Value<'_>, Value<'_>)| same(x.0, y.0) && same(x.1, y.1);
             x.len() == y.len() && x.iter().enumerate().all(|(at, x)| pair(x, y.get(at).unwrap()))
         }
-        (Kind::Tag(s, x), Kind::Tag(t, y)) => s == t && same(x, y),
+        (ValueKind::Tag(s, x), ValueKind::Tag(t, y)) => s == t && same(x, y),
         _ => order(a, b).is_eq(),
     }
 }

@@ -47,7 +47,7 @@ pub use capabilities::{Quantized, QuantizedForm};
 pub use frame::{Detected, Ends, Frame, Limits};
 pub use frame::{InMemory, Input, OnRange};
 pub(crate) use frame::{HEADER_SIZE, MAX_SHARDS};
-pub use gguf::cursor::Kind as GgufKind;
+pub use gguf::cursor::ValueType as GgufValueType;
 pub use gguf::decode::MAX_RANK as GGUF_MAX_RANK;
 pub use gguf::keys::MAX_DEPTH as GGUF_MAX_DEPTH;
 pub use gguf::keys::SPLIT_KEYS;

@@ -18,7 +18,7 @@ use crate::model::manifest::{
 };
 use crate::model::sort::sort;
 use crate::model::value::{
-    bytes_to_compare, keys_are_unique, Element, Kind, OwnedValue, Tape, Value, ValueBuilder,
+    bytes_to_compare, keys_are_unique, Element, OwnedValue, Tape, Value, ValueBuilder, ValueKind,
 };
 
 /// The largest header that the official reader accepts.
@@ -316,7 +316,7 @@ impl Header<'_> {
             self.scan.expect(b':', "expected \":\"")?;
             self.text(&mut to)?;
         }
-        let Kind::Map(map) = to.end()?.kind() else { return Err(fail!(Internal, "a map is no map")) };
+        let ValueKind::Map(map) = to.end()?.kind() else { return Err(fail!(Internal, "a map is no map")) };
         let temporary = bytes_to_compare(map.len());
         self.budget.charge(temporary, "keys that are compared")?;
         if !keys_are_unique(map.iter())? {

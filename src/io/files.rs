@@ -10,7 +10,7 @@ use std::time::UNIX_EPOCH;
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// A regular file.
     Regular,
     /// A folder.
@@ -24,7 +24,7 @@ pub enum Kind {
 /// The properties of a file.
 pub struct Stat {
     /// The kind of file.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// Its size in bytes.
     pub size: u64,
     /// Its permissions.
@@ -64,7 +64,7 @@ fn from_metadata(meta: &Metadata) -> Stat {
 #[cfg(unix)]
 #[allow(clippy::useless_conversion, reason = "a mode has 16 bits on some systems")]
 mod platform {
-    use super::{File, Kind, Metadata, Permissions, Stat, SystemPath};
+    use super::{File, FileKind, Metadata, Permissions, Stat, SystemPath};
     #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
     use libc::{fstat, stat};
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -103,7 +103,7 @@ mod platform {
         seconds.checked_mul(1_000_000_000).and_then(|all| all.checked_add(more)).unwrap_or(0)
     }
 
-    pub fn kind(meta: &Metadata) -> Kind {
+    pub fn kind(meta: &Metadata) -> FileKind {
         kind_of(meta.mode())
     }
 
@@ -112,19 +112,19 @@ mod platform {
         file.metadata().ok().map(|meta| (meta.dev(), meta.ino()))
     }
 
-    fn kind_of(mode: u32) -> Kind {
+    fn kind_of(mode: u32) -> FileKind {
         match mode & u32::from(libc::S_IFMT) {
-            m if m == u32::from(libc::S_IFREG) => Kind::Regular,
-            m if m == u32::from(libc::S_IFDIR) => Kind::Folder,
-            m if m == u32::from(libc::S_IFBLK) => Kind::BlockDevice,
-            _ => Kind::Other,
+            m if m == u32::from(libc::S_IFREG) => FileKind::Regular,
+            m if m == u32::from(libc::S_IFDIR) => FileKind::Folder,
+            m if m == u32::from(libc::S_IFBLK) => FileKind::BlockDevice,
+            _ => FileKind::Other,
         }
     }
 }
 
 #[cfg(not(unix))]
 mod platform {
-    use super::{File, Kind, Metadata, Stat, SystemPath};
+    use super::{File, FileKind, Metadata, Stat, SystemPath};
 
     pub fn of_file(file: &File) -> std::io::Result<Stat> {
         file.metadata().map(|meta| super::from_metadata(&meta))
@@ -134,11 +134,11 @@ mod platform {
         path.as_path().metadata().map(|meta| super::from_metadata(&meta))
     }
 
-    pub fn kind(meta: &Metadata) -> Kind {
+    pub fn kind(meta: &Metadata) -> FileKind {
         match meta.is_dir() {
-            true => Kind::Folder,
-            false if meta.is_file() => Kind::Regular,
-            false => Kind::Other,
+            true => FileKind::Folder,
+            false if meta.is_file() => FileKind::Regular,
+            false => FileKind::Other,
         }
     }
 
@@ -176,10 +176,10 @@ pub fn size_and_time(file: &File) -> Result<(u64, i64)> {
         Err(e) => return Err(Error::io("could not ask for its size", &e)),
     };
     match stat.kind {
-        Kind::Regular => Ok((stat.size, stat.modified)),
-        Kind::BlockDevice => Ok((seek_end(file)?, stat.modified)),
-        Kind::Folder => Err(fail!(Io, "it is a folder, which only zt_open_model opens")),
-        Kind::Other => {
+        FileKind::Regular => Ok((stat.size, stat.modified)),
+        FileKind::BlockDevice => Ok((seek_end(file)?, stat.modified)),
+        FileKind::Folder => Err(fail!(Io, "it is a folder, which only zt_open_model opens")),
+        FileKind::Other => {
             Err(fail!(Io, "it is a FIFO, a socket or a character device, which cannot be read at an offset"))
         }
     }
@@ -272,7 +272,7 @@ mod tests {
         std::fs::write(&path, [7; 1234]).unwrap();
         let meta = path.metadata().unwrap();
         for stat in [of_path(&path).unwrap(), of_file(&File::open(&path).unwrap()).unwrap()] {
-            assert_eq!((stat.kind, stat.size), (Kind::Regular, meta.len()));
+            assert_eq!((stat.kind, stat.size), (FileKind::Regular, meta.len()));
             assert_eq!(stat.permissions.readonly(), meta.permissions().readonly());
             let since = meta.modified().unwrap().duration_since(UNIX_EPOCH).unwrap();
             assert_eq!(i128::from(stat.modified), since.as_nanos() as i128);
@@ -283,9 +283,9 @@ mod tests {
         assert_eq!(may_be_one(&one, &other), cfg!(not(any(unix, windows))));
         std::fs::remove_file(&path).unwrap();
         assert_eq!(of_path(&path).err().unwrap().kind(), std::io::ErrorKind::NotFound);
-        assert_eq!(of_path(&std::env::temp_dir()).unwrap().kind, Kind::Folder);
+        assert_eq!(of_path(&std::env::temp_dir()).unwrap().kind, FileKind::Folder);
         #[cfg(unix)]
-        assert_eq!(of_path(Path::new("/dev/null")).unwrap().kind, Kind::Other);
+        assert_eq!(of_path(Path::new("/dev/null")).unwrap().kind, FileKind::Other);
         let long = "x".repeat(100_000);
         assert!(of_path(Path::new(&long)).is_err() && of_path(Path::new("a\0b")).is_err());
     }

@@ -148,7 +148,7 @@ fn too_large() -> crate::error::Error {
 mod tests {
     use super::*;
     use crate::model::dtype::Dtype;
-    use crate::model::value::{Kind, ValueBuilder};
+    use crate::model::value::{ValueBuilder, ValueKind};
 
     /// A manifest of `count` objects, each with `count` components, an attribute, and rare texts.
     fn manifest(prefix: &str, count: u32) -> Manifest {
@@ -214,7 +214,9 @@ mod tests {
             assert_eq!(joint.format_name(object.format), format!("{prefix} format {at}"));
             assert_eq!(joint.shape(object), [at, prefix.len() as u64]);
             let value = joint.object_attributes(object).unwrap();
-            assert!(matches!(value.kind(), Kind::Text(t) if t.as_str() == format!("{prefix} value {at}")));
+            assert!(
+                matches!(value.kind(), ValueKind::Text(t) if t.as_str() == format!("{prefix} value {at}"))
+            );
             assert_eq!(joint.components(object).len(), count);
             for component in joint.components(object) {
                 assert_eq!((joint.texts.get(component.role), component.offset), ("data", at));

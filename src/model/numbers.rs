@@ -2,7 +2,7 @@
 //! Nothing is rounded.
 
 use super::dtype::Dtype;
-use super::value::{read_wide, Kind, Value, ValueBuilder};
+use super::value::{read_wide, Value, ValueBuilder, ValueKind};
 use crate::error::{fail, Result};
 use half::{bf16, f16};
 use std::fmt;
@@ -26,7 +26,7 @@ pub(crate) fn state(number: Value<'_>, dtype: Dtype, to: &mut ValueBuilder<'_>) 
 /// Fills `dst` with the items of an array, or with one number or bool. `dst` has space for all of them. It is
 /// changed only if the dtype can hold all of them exactly.
 pub(crate) fn read(value: Value<'_>, dtype: Dtype, dst: &mut [u8]) -> Result<()> {
-    let Kind::Array(items) = value.kind() else { return read_each(std::iter::once(value), dtype, dst) };
+    let ValueKind::Array(items) = value.kind() else { return read_each(std::iter::once(value), dtype, dst) };
     let Some(records) = items.elements(dtype) else {
         return if read_wide(items, dtype, dst) { Ok(()) } else { read_each(items.iter(), dtype, dst) };
     };
@@ -72,17 +72,17 @@ struct Shown<'a>(Value<'a>);
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0.kind() {
-            Kind::Unsigned(number) => return number.fmt(f),
-            Kind::Negative(number) => return (!i128::from(number)).fmt(f), // this is -1 - number
-            Kind::Float(number) => return write!(f, "{number:?}"),
-            Kind::Bool(truth) => return truth.fmt(f),
-            Kind::Null => "null",
-            Kind::Text(_) => "a string",
-            Kind::Bytes(_) => "a byte string",
-            Kind::Array(_) => "an array",
-            Kind::Map(_) => "a map",
-            Kind::Tag(..) => "a tag",
-            Kind::Simple(_) => "a simple value",
+            ValueKind::Unsigned(number) => return number.fmt(f),
+            ValueKind::Negative(number) => return (!i128::from(number)).fmt(f), // this is -1 - number
+            ValueKind::Float(number) => return write!(f, "{number:?}"),
+            ValueKind::Bool(truth) => return truth.fmt(f),
+            ValueKind::Null => "null",
+            ValueKind::Text(_) => "a string",
+            ValueKind::Bytes(_) => "a byte string",
+            ValueKind::Array(_) => "an array",
+            ValueKind::Map(_) => "a map",
+            ValueKind::Tag(..) => "a tag",
+            ValueKind::Simple(_) => "a simple value",
         })
     }
 }
@@ -128,7 +128,7 @@ fn element(value: Value<'_>, dtype: Dtype) -> Option<[u8; 8]> {
         Dtype::U16 => padded(&u16::try_from(value.as_u64()?).ok()?.to_ne_bytes()),
         Dtype::U8 => padded(&u8::try_from(value.as_u64()?).ok()?.to_ne_bytes()),
         Dtype::Bool => match value.kind() {
-            Kind::Bool(truth) => padded(&[u8::from(truth)]),
+            ValueKind::Bool(truth) => padded(&[u8::from(truth)]),
             _ => return None,
         },
     })
@@ -138,10 +138,10 @@ fn element(value: Value<'_>, dtype: Dtype) -> Option<[u8; 8]> {
 fn float(value: Value<'_>) -> Option<f64> {
     #[allow(clippy::cast_precision_loss, reason = "held against what it was")]
     match value.kind() {
-        Kind::Float(v) => Some(v),
-        Kind::Unsigned(v) => Some(v as f64).filter(|f| is_exact(v, *f)),
+        ValueKind::Float(v) => Some(v),
+        ValueKind::Unsigned(v) => Some(v as f64).filter(|f| is_exact(v, *f)),
         // -1 - n is exact if n + 1 is. 2^64 is exact, too.
-        Kind::Negative(n) => match n.checked_add(1) {
+        ValueKind::Negative(n) => match n.checked_add(1) {
             Some(v) => Some(-(v as f64)).filter(|f| is_exact(v, -f)),
             None => Some(-18_446_744_073_709_551_616.0),
         },
@@ -165,18 +165,18 @@ mod tests {
     use super::*;
     use crate::model::value::OwnedValue;
 
-    fn float_of(kind: Kind<'_>) -> Option<f64> {
+    fn float_of(kind: ValueKind<'_>) -> Option<f64> {
         float(OwnedValue::scalar(kind).unwrap().get())
     }
 
     #[test]
     fn integers_are_doubles_only_where_no_bit_is_lost() {
-        assert_eq!(float_of(Kind::Unsigned(1 << 53)), Some(9_007_199_254_740_992.0));
-        assert_eq!(float_of(Kind::Unsigned((1 << 53) + 1)), None);
-        assert_eq!(float_of(Kind::Unsigned(u64::MAX)), None);
-        assert_eq!(float_of(Kind::Negative(u64::MAX)), Some(-18_446_744_073_709_551_616.0));
-        assert_eq!(float_of(Kind::Negative(0)), Some(-1.0));
-        assert_eq!(float_of(Kind::Bool(true)), None);
+        assert_eq!(float_of(ValueKind::Unsigned(1 << 53)), Some(9_007_199_254_740_992.0));
+        assert_eq!(float_of(ValueKind::Unsigned((1 << 53) + 1)), None);
+        assert_eq!(float_of(ValueKind::Unsigned(u64::MAX)), None);
+        assert_eq!(float_of(ValueKind::Negative(u64::MAX)), Some(-18_446_744_073_709_551_616.0));
+        assert_eq!(float_of(ValueKind::Negative(0)), Some(-1.0));
+        assert_eq!(float_of(ValueKind::Bool(true)), None);
     }
 
     #[test]
@@ -215,11 +215,12 @@ mod tests {
 
     #[test]
     fn numbers_without_a_width_are_the_same_read_all_at_once_and_each_by_itself() {
-        let floats = [0.0, -0.0, 1.5, -3e38, 1e-45, 0.1, 1e39, f64::INFINITY, f64::NAN].map(Kind::Float);
+        let floats = [0.0, -0.0, 1.5, -3e38, 1e-45, 0.1, 1e39, f64::INFINITY, f64::NAN].map(ValueKind::Float);
         let (low, high) = (1 << 31, u64::MAX);
-        let unsigned = [0, 7, low - 1, low, high].map(Kind::Unsigned);
-        let negative = [0, 7, low - 1, low, high].map(Kind::Negative);
-        let others = [Kind::Bool(true), Kind::Null, Kind::Simple(0), Kind::Bytes(b"sixsix")];
+        let unsigned = [0, 7, low - 1, low, high].map(ValueKind::Unsigned);
+        let negative = [0, 7, low - 1, low, high].map(ValueKind::Negative);
+        let others =
+            [ValueKind::Bool(true), ValueKind::Null, ValueKind::Simple(0), ValueKind::Bytes(b"sixsix")];
         let kinds = [&floats[..], &unsigned, &negative, &others].concat();
         let (mut fast, mut pairs) = (0, 0);
         for (a, b) in kinds.iter().flat_map(|a| kinds.iter().map(move |b| (*a, *b))) {
@@ -230,7 +231,7 @@ mod tests {
                 to.end().map(drop)
             });
             let value = value.unwrap();
-            let Kind::Array(items) = value.get().kind() else { panic!() };
+            let ValueKind::Array(items) = value.get().kind() else { panic!() };
             for dtype in Dtype::ALL {
                 let (mut wide, mut each) = (vec![9; 2 * dtype.size()], vec![9; 2 * dtype.size()]);
                 let (is_wide, is_each) =
@@ -243,14 +244,14 @@ mod tests {
         assert!(fast > 50 && pairs > fast, "{fast} {pairs}");
     }
 
-    fn put(kind: Kind<'_>, to: &mut ValueBuilder<'_>) -> Result<()> {
+    fn put(kind: ValueKind<'_>, to: &mut ValueBuilder<'_>) -> Result<()> {
         match kind {
-            Kind::Float(v) => to.float(v),
-            Kind::Unsigned(v) => to.unsigned(v),
-            Kind::Negative(v) => to.negative(v),
-            Kind::Bool(v) => to.boolean(v),
-            Kind::Bytes(v) => to.bytes(v),
-            Kind::Simple(v) => to.simple(v),
+            ValueKind::Float(v) => to.float(v),
+            ValueKind::Unsigned(v) => to.unsigned(v),
+            ValueKind::Negative(v) => to.negative(v),
+            ValueKind::Bool(v) => to.boolean(v),
+            ValueKind::Bytes(v) => to.bytes(v),
+            ValueKind::Simple(v) => to.simple(v),
             _ => to.null(),
         }
     }

@@ -14,7 +14,7 @@ use crate::model::dtype::Dtype;
 use crate::model::manifest;
 use crate::model::manifest::{Component as Entry, Format, LogicalType};
 use crate::model::structure::{each_index, Cells, IndexCheck, LayoutCheck, RowOrder};
-use crate::model::value::{Element, Kind, Value};
+use crate::model::value::{Element, Value, ValueKind};
 
 /// The numbers of a sparse_csr object that follow from its manifest entry and sizes.
 pub(super) struct CsrGeometry<'f> {
@@ -207,8 +207,8 @@ pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
     }
     for (key, value) in file.attributes().unwrap_or(Value::EMPTY_MAP).pairs() {
         let key = match key.kind() {
-            Kind::Text(text) => text.as_bytes(),
-            Kind::Bytes(bytes) => bytes,
+            ValueKind::Text(text) => text.as_bytes(),
+            ValueKind::Bytes(bytes) => bytes,
             _ => b"",
         };
         let named = |e: Error| file.in_file(e.within(format_args!("attribute {}", Quoted(key))));
@@ -237,7 +237,7 @@ pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
 /// Rejects bools in attributes that are neither 0 nor 1. The nesting of values is limited, so the recursion
 /// is, too.
 fn check_attribute_bools(value: Value<'_>) -> Result<()> {
-    if let Kind::Array(items) = value.kind() {
+    if let ValueKind::Array(items) = value.kind() {
         let may_have = match items.element() {
             Element::Number(dtype) => dtype == Dtype::Bool,
             Element::Any | Element::Array => true,

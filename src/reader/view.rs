@@ -7,7 +7,7 @@ use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Format, LogicalType};
 use crate::model::structure::{each_index, parse_packing, Groups, IndexCheck, LayoutCheck, RowOrder};
-use crate::model::value::{Kind, Text, Value};
+use crate::model::value::{Text, Value, ValueKind};
 
 /// One component of a view.
 pub struct ViewPart<'f> {
@@ -225,7 +225,7 @@ impl<'f> Object<'f> {
                 .map(|(count, _)| count),
             groups: None,
             packing: match packing.map(Value::kind) {
-                Some(Kind::Text(text)) => Some(text),
+                Some(ValueKind::Text(text)) => Some(text),
                 _ => None,
             },
             packed_weight: packed_weight.part()?,

@@ -5,7 +5,7 @@ use super::buffered_file::BufferedFile;
 use super::direct_sink::DirectSink;
 use super::{ByteSink, WriteThreads};
 use crate::error::{fail, try_format, Error, Result};
-use crate::io::files::{self, Kind};
+use crate::io::files::{self, FileKind};
 use crate::io::path::{Access, SystemPath};
 use std::ffi::OsStr;
 use std::fs::{File, Permissions};
@@ -164,8 +164,8 @@ fn not_kept(error: &std::io::Error) -> Error {
 fn resolve(path: &Path) -> Result<PathBuf> {
     let given = SystemPath::new(path)?;
     match files::of_path(&given) {
-        Ok(stat) if stat.kind == Kind::Folder => Err(fail!(Io, "it is a folder")),
-        Ok(stat) if stat.kind != Kind::Regular => Err(fail!(Io, "it exists and is not a regular file")),
+        Ok(stat) if stat.kind == FileKind::Folder => Err(fail!(Io, "it is a folder")),
+        Ok(stat) if stat.kind != FileKind::Regular => Err(fail!(Io, "it exists and is not a regular file")),
         Ok(stat) if stat.permissions.readonly() => Err(fail!(Io, "it exists and is read-only")),
         Ok(_) => given.resolved().map_err(|e| Error::io("could not resolve the path", &e)),
         Err(e) if e.kind() == ErrorKind::NotFound => behind_links(path),

@@ -2,7 +2,7 @@
 
 use ztensor::error::Result;
 use ztensor::model::dtype::Dtype;
-use ztensor::model::value::{Attributes, Element, Kind, OwnedValue, Value, ValueBuilder};
+use ztensor::model::value::{Attributes, Element, OwnedValue, Value, ValueBuilder, ValueKind};
 
 /// A value.
 #[derive(Clone, Debug)]
@@ -29,17 +29,19 @@ impl Tree {
 
     pub fn of(value: Value<'_>) -> Tree {
         match value.kind() {
-            Kind::Null => Tree::Null,
-            Kind::Bool(v) => Tree::Bool(v),
-            Kind::Unsigned(v) => Tree::Unsigned(v),
-            Kind::Negative(n) => Tree::Negative(n),
-            Kind::Float(v) => Tree::Float(v),
-            Kind::Text(v) => Tree::text(v.as_str()),
-            Kind::Bytes(v) => Tree::Bytes(v.to_vec()),
-            Kind::Array(items) => Tree::Array(items.iter().map(Tree::of).collect()),
-            Kind::Map(pairs) => Tree::Map(pairs.iter().map(|(k, v)| (Tree::of(k), Tree::of(v))).collect()),
-            Kind::Tag(tag, inner) => Tree::Tag(tag, Box::new(Tree::of(inner))),
-            Kind::Simple(v) => Tree::Simple(v),
+            ValueKind::Null => Tree::Null,
+            ValueKind::Bool(v) => Tree::Bool(v),
+            ValueKind::Unsigned(v) => Tree::Unsigned(v),
+            ValueKind::Negative(n) => Tree::Negative(n),
+            ValueKind::Float(v) => Tree::Float(v),
+            ValueKind::Text(v) => Tree::text(v.as_str()),
+            ValueKind::Bytes(v) => Tree::Bytes(v.to_vec()),
+            ValueKind::Array(items) => Tree::Array(items.iter().map(Tree::of).collect()),
+            ValueKind::Map(pairs) => {
+                Tree::Map(pairs.iter().map(|(k, v)| (Tree::of(k), Tree::of(v))).collect())
+            }
+            ValueKind::Tag(tag, inner) => Tree::Tag(tag, Box::new(Tree::of(inner))),
+            ValueKind::Simple(v) => Tree::Simple(v),
         }
     }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ztensor::container::json;
 use ztensor::error::Result;
 use ztensor::model::dtype::Dtype;
-use ztensor::model::value::{Kind, OwnedValue, Value};
+use ztensor::model::value::{OwnedValue, Value, ValueKind};
 use ztensor::reader::{
     BatchOptions, BatchStats, File, Hyperslab, Mode, Object, OpenOptions, Selected, Wanted,
 };
@@ -41,7 +41,7 @@ pub fn name_of(model: &Path) -> &str {
 }
 
 fn numbers_of(value: Value<'_>) -> Vec<u64> {
-    let Kind::Array(items) = value.kind() else { panic!("{value:?}") };
+    let ValueKind::Array(items) = value.kind() else { panic!("{value:?}") };
     items.iter().map(|item| item.as_u64().unwrap()).collect()
 }
 

@@ -6,7 +6,7 @@ use ciborium::Value as Other;
 use common::tree::Tree;
 use ztensor::container::cbor::encode as cbor_encode;
 use ztensor::container::cbor::Cursor;
-use ztensor::model::value::Kind;
+use ztensor::model::value::ValueKind;
 
 /// Pseudo-random numbers, the same in every run.
 struct Random(u64);
@@ -177,7 +177,7 @@ fn nans_that_differ_stay_different_and_the_usual_one_is_short() {
         let mut bytes = Vec::new();
         cbor_encode::value(&mut bytes, Tree::Float(f64::from_bits(bits)).owned().get()).unwrap();
         let back = Cursor::new(&bytes, 0).value().unwrap();
-        let Kind::Float(back) = back.get().kind() else { panic!("{bytes:?}") };
+        let ValueKind::Float(back) = back.get().kind() else { panic!("{bytes:?}") };
         assert_eq!(back.to_bits(), bits, "{bits:x} is written as {bytes:x?}");
         sizes.push(bytes.len());
     }

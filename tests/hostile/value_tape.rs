@@ -9,7 +9,7 @@ use counting::peak;
 use ztensor::error::Cause;
 use ztensor::memory::Budget;
 use ztensor::model::dtype::Dtype;
-use ztensor::model::value::{order, Attributes, Element, Kind, OwnedValue, Tape, Value, ValueBuilder};
+use ztensor::model::value::{order, Attributes, Element, OwnedValue, Tape, Value, ValueBuilder, ValueKind};
 
 /// Pseudo-random numbers, the same in every run.
 struct Random(u64);
@@ -58,31 +58,32 @@ fn tree(random: &mut Random, depth: u32) -> Tree {
 /// Compares two values; finds each item by its index.
 fn is_same(tree: &Tree, value: Value<'_>) -> bool {
     match (tree, value.kind()) {
-        (Tree::Null, Kind::Null) => true,
-        (Tree::Bool(a), Kind::Bool(b)) => *a == b && value.dtype() == Some(Dtype::Bool),
-        (Tree::Unsigned(a), Kind::Unsigned(b)) => *a == b && value.dtype().is_none(),
-        (Tree::Negative(a), Kind::Negative(b)) => *a == b && value.dtype().is_none(),
-        (Tree::Float(a), Kind::Float(b)) => a.to_bits() == b.to_bits() && value.dtype().is_none(),
-        (Tree::Number(dtype, _), Kind::Unsigned(_) | Kind::Negative(_) | Kind::Float(_) | Kind::Bool(_)) => {
-            value.dtype() == Some(*dtype)
-        }
-        (Tree::Text(a), Kind::Text(b)) => a == b.as_str() && b.as_c_bytes().last() == Some(&0),
-        (Tree::Bytes(a), Kind::Bytes(b)) => a == b,
-        (Tree::Simple(a), Kind::Simple(b)) => *a == b,
-        (Tree::Array(a), Kind::Array(b)) => {
+        (Tree::Null, ValueKind::Null) => true,
+        (Tree::Bool(a), ValueKind::Bool(b)) => *a == b && value.dtype() == Some(Dtype::Bool),
+        (Tree::Unsigned(a), ValueKind::Unsigned(b)) => *a == b && value.dtype().is_none(),
+        (Tree::Negative(a), ValueKind::Negative(b)) => *a == b && value.dtype().is_none(),
+        (Tree::Float(a), ValueKind::Float(b)) => a.to_bits() == b.to_bits() && value.dtype().is_none(),
+        (
+            Tree::Number(dtype, _),
+            ValueKind::Unsigned(_) | ValueKind::Negative(_) | ValueKind::Float(_) | ValueKind::Bool(_),
+        ) => value.dtype() == Some(*dtype),
+        (Tree::Text(a), ValueKind::Text(b)) => a == b.as_str() && b.as_c_bytes().last() == Some(&0),
+        (Tree::Bytes(a), ValueKind::Bytes(b)) => a == b,
+        (Tree::Simple(a), ValueKind::Simple(b)) => *a == b,
+        (Tree::Array(a), ValueKind::Array(b)) => {
             a.len() == b.len()
                 && b.get(a.len()).is_none()
                 && a.iter().enumerate().all(|(at, a)| is_same(a, b.get(at).unwrap()))
                 && a.iter().zip(b.iter()).all(|(a, b)| is_same(a, b))
         }
-        (Tree::Map(a), Kind::Map(b)) => {
+        (Tree::Map(a), ValueKind::Map(b)) => {
             let same = |a: &(Tree, Tree), b: (Value<'_>, Value<'_>)| is_same(&a.0, b.0) && is_same(&a.1, b.1);
             a.len() == b.len()
                 && b.get(a.len()).is_none()
                 && a.iter().enumerate().all(|(at, a)| same(a, b.get(at).unwrap()))
                 && a.iter().zip(b.iter()).all(|(a, b)| same(a, b))
         }
-        (Tree::Tag(a, x), Kind::Tag(b, y)) => *a == b && is_same(x, y),
+        (Tree::Tag(a, x), ValueKind::Tag(b, y)) => *a == b && is_same(x, y),
         _ => false,
     }
 }

@@ -12,7 +12,7 @@ use ztensor::container::json;
 use ztensor::error::Cause;
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Format, Version};
-use ztensor::model::value::{order, Attributes, Kind};
+use ztensor::model::value::{order, Attributes, ValueKind};
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 use ztensor::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 
@@ -216,7 +216,7 @@ fn attributes_of_the_file_are_replaced_by_key_and_the_others_kept() {
     append(&path, &raw(), |w| w.set_attribute("added", Tree::Bool(false).owned().get()).unwrap());
     let again = common::open(std::fs::read(&path).unwrap());
     let added = again.attributes().unwrap().get("added").unwrap();
-    assert!(matches!(added.kind(), Kind::Bool(false)));
+    assert!(matches!(added.kind(), ValueKind::Bool(false)));
     assert_eq!(again.attributes().unwrap().pairs().len(), new.len());
     assert_eq!(contents(&again), contents(&before));
 }

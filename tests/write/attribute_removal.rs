@@ -1,7 +1,7 @@
 //! Removes attributes: of a new file, of the open object, and of a file in an append.
 
 use ztensor::error::Cause;
-use ztensor::model::value::{Kind, OwnedValue, Value};
+use ztensor::model::value::{OwnedValue, Value, ValueKind};
 use ztensor::reader::{File, OpenOptions};
 use ztensor::writer::{Writer, WriterOptions};
 
@@ -13,7 +13,7 @@ fn keys(path: &std::path::Path) -> Vec<String> {
 
 #[test]
 fn an_append_removes_attributes_and_sets_them_again() {
-    let truth = OwnedValue::scalar(Kind::Bool(true)).unwrap();
+    let truth = OwnedValue::scalar(ValueKind::Bool(true)).unwrap();
     let path = std::env::temp_dir().join(format!("zt-{}-attribute-removal.zt", std::process::id()));
     let mut writer = Writer::create(&path, &WriterOptions::default()).unwrap();
     for key in ["a", "b", "c", "d"] {

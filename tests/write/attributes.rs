@@ -9,7 +9,7 @@ use ztensor::container::json;
 use ztensor::error::Cause;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::{Encoding, Version};
-use ztensor::model::value::{order, Attributes, Kind, OwnedValue, Value};
+use ztensor::model::value::{order, Attributes, OwnedValue, Value, ValueKind};
 use ztensor::reader::{Component, Object};
 use ztensor::writer::{Algorithm, ObjectSpec, WriterOptions};
 
@@ -181,17 +181,17 @@ fn an_attribute_map_with_a_key_twice_is_refused_at_any_level() {
 /// Converts our values to ciborium's.
 fn cbor(value: Value<'_>) -> Cbor {
     match value.kind() {
-        Kind::Null => Cbor::Null,
-        Kind::Bool(v) => Cbor::Bool(v),
-        Kind::Unsigned(v) => Cbor::Integer(v.into()),
-        Kind::Negative(n) => Cbor::Integer((-1 - i128::from(n)).try_into().unwrap()),
-        Kind::Float(v) => Cbor::Float(v),
-        Kind::Text(text) => Cbor::Text(text.as_str().into()),
-        Kind::Bytes(bytes) => Cbor::Bytes(bytes.to_vec()),
-        Kind::Array(items) => Cbor::Array(items.iter().map(cbor).collect()),
-        Kind::Map(pairs) => Cbor::Map(pairs.iter().map(|(k, v)| (cbor(k), cbor(v))).collect()),
-        Kind::Tag(tag, inner) => Cbor::Tag(tag, Box::new(cbor(inner))),
-        Kind::Simple(v) => panic!("ciborium has no simple value {v}"),
+        ValueKind::Null => Cbor::Null,
+        ValueKind::Bool(v) => Cbor::Bool(v),
+        ValueKind::Unsigned(v) => Cbor::Integer(v.into()),
+        ValueKind::Negative(n) => Cbor::Integer((-1 - i128::from(n)).try_into().unwrap()),
+        ValueKind::Float(v) => Cbor::Float(v),
+        ValueKind::Text(text) => Cbor::Text(text.as_str().into()),
+        ValueKind::Bytes(bytes) => Cbor::Bytes(bytes.to_vec()),
+        ValueKind::Array(items) => Cbor::Array(items.iter().map(cbor).collect()),
+        ValueKind::Map(pairs) => Cbor::Map(pairs.iter().map(|(k, v)| (cbor(k), cbor(v))).collect()),
+        ValueKind::Tag(tag, inner) => Cbor::Tag(tag, Box::new(cbor(inner))),
+        ValueKind::Simple(v) => panic!("ciborium has no simple value {v}"),
     }
 }
 

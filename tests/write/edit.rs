@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use ztensor::container::json;
 use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::Dtype;
-use ztensor::model::value::{Attributes, Kind, OwnedValue, Value};
+use ztensor::model::value::{Attributes, OwnedValue, Value, ValueKind};
 use ztensor::reader::{File, OpenOptions};
 use ztensor::writer::{ObjectSpec, Writer};
 
@@ -39,7 +39,7 @@ fn sample(name: &str, attributes: &'static str) -> Sample {
 }
 
 fn number(value: u64) -> OwnedValue {
-    OwnedValue::scalar(Kind::Unsigned(value)).unwrap()
+    OwnedValue::scalar(ValueKind::Unsigned(value)).unwrap()
 }
 
 /// A file with these objects, and its path.
@@ -158,8 +158,8 @@ fn attributes_of_an_object_are_set_in_place_and_removed() {
         &[sample("a", r#"{"x":1,"y":[1.5,null],"z":"t"}"#), sample("bare", "{}"), sample("b", r#"{"k":1}"#)],
     );
     append(&path, &raw(), |w| {
-        w.set_attribute_of("a", "y", OwnedValue::scalar(Kind::Bool(true)).unwrap().get()).unwrap();
-        w.set_attribute_of("a", "y", OwnedValue::scalar(Kind::Bool(false)).unwrap().get()).unwrap();
+        w.set_attribute_of("a", "y", OwnedValue::scalar(ValueKind::Bool(true)).unwrap().get()).unwrap();
+        w.set_attribute_of("a", "y", OwnedValue::scalar(ValueKind::Bool(false)).unwrap().get()).unwrap();
         w.set_attribute_of("a", "new", number(5).get()).unwrap();
         w.remove_attribute_of("a", "x").unwrap();
         assert_eq!(cause(w.remove_attribute_of("a", "x")), Some(Cause::NotFound));

@@ -8,7 +8,7 @@ use common::content::{append, contents, raw};
 use common::Folder;
 use std::path::PathBuf;
 use ztensor::container::json;
-use ztensor::model::value::{Kind, OwnedValue};
+use ztensor::model::value::{OwnedValue, ValueKind};
 use ztensor::writer::Writer;
 
 fn bytes_of(path: &PathBuf) -> Vec<u8> {
@@ -16,7 +16,7 @@ fn bytes_of(path: &PathBuf) -> Vec<u8> {
 }
 
 fn number(value: u64) -> OwnedValue {
-    OwnedValue::scalar(Kind::Unsigned(value)).unwrap()
+    OwnedValue::scalar(ValueKind::Unsigned(value)).unwrap()
 }
 
 /// Edits one object of every file of the corpus, undoes the edit, and removes the object.

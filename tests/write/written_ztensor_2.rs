@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Container, Encoding, Version};
-use ztensor::model::value::{Attributes, Kind, OwnedValue};
+use ztensor::model::value::{Attributes, OwnedValue, ValueKind};
 use ztensor::reader::{Component, File, OpenOptions};
 use ztensor::writer::{
     Algorithm, ComponentSpec, DenseSpec, LogicalSpec, ObjectSpec, Recode, Writer, WriterOptions,
@@ -91,14 +91,16 @@ fn attributes_come_back_and_are_sorted() {
     let text = r#"{"zz":1,"a":[-1,1.5,"x"],"map":{"later":0,"b":{"$bytes":"00ff"}}}"#;
     let bytes = common::written(&options(), |w| {
         w.set_attributes(common::pairs(text)).unwrap();
-        let nan = OwnedValue::scalar(Kind::Float(f64::from_bits(0xfff8_0000_0000_0001))).unwrap();
+        let nan = OwnedValue::scalar(ValueKind::Float(f64::from_bits(0xfff8_0000_0000_0001))).unwrap();
         w.set_attribute("nan", nan.get()).unwrap();
     });
     let file = common::open(bytes);
     let keys: Vec<_> =
         file.attributes().unwrap().pairs().map(|(k, _)| k.as_text().unwrap().to_owned()).collect();
     assert_eq!(keys, ["a", "zz", "map", "nan"]);
-    assert!(matches!(file.attributes().unwrap().get("nan").unwrap().kind(), Kind::Float(v) if v.is_nan()));
+    assert!(
+        matches!(file.attributes().unwrap().get("nan").unwrap().kind(), ValueKind::Float(v) if v.is_nan())
+    );
 }
 
 fn real() -> Vec<PathBuf> {

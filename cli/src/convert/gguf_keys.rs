@@ -5,9 +5,9 @@ use super::blocks;
 use super::gguf_layout::{array, Encoder};
 use super::job::Job;
 use std::collections::HashMap;
-use ztensor::container::{GgufKind, GGUF_MAX_DEPTH, SPLIT_KEYS};
+use ztensor::container::{GgufValueType, GGUF_MAX_DEPTH, SPLIT_KEYS};
 use ztensor::model::dtype::Dtype;
-use ztensor::model::value::{Kind, Value};
+use ztensor::model::value::{Value, ValueKind};
 
 const ALIGNMENT: &[u8] = b"general.alignment";
 const DEFAULT_ALIGNMENT: u64 = 32;
@@ -50,13 +50,13 @@ impl Scalar {
 
     /// The type of a number of this dtype, if values can have it.
     fn of(dtype: Dtype) -> Option<Scalar> {
-        GgufKind::Number(dtype).number().map(|_| Scalar::Number(dtype))
+        GgufValueType::Number(dtype).number().map(|_| Scalar::Number(dtype))
     }
 
-    fn kind(self) -> GgufKind {
+    fn kind(self) -> GgufValueType {
         match self {
-            Scalar::Number(dtype) => GgufKind::Number(dtype),
-            Scalar::Text => GgufKind::Text,
+            Scalar::Number(dtype) => GgufValueType::Number(dtype),
+            Scalar::Text => GgufValueType::Text,
         }
     }
 
@@ -67,8 +67,8 @@ impl Scalar {
         };
         let (unsigned, signed) = (value.as_u64(), value.as_i64());
         match (dtype, value.kind()) {
-            (Dtype::Bool, Kind::Bool(_)) | (Dtype::F64, Kind::Float(_)) => true,
-            (Dtype::F32, Kind::Float(number)) => number.is_nan() || f64::from(number as f32) == number,
+            (Dtype::Bool, ValueKind::Bool(_)) | (Dtype::F64, ValueKind::Float(_)) => true,
+            (Dtype::F32, ValueKind::Float(number)) => number.is_nan() || f64::from(number as f32) == number,
             (Dtype::U8, _) => unsigned.is_some_and(|n| u8::try_from(n).is_ok()),
             (Dtype::U16, _) => unsigned.is_some_and(|n| u16::try_from(n).is_ok()),
             (Dtype::U32, _) => unsigned.is_some_and(|n| u32::try_from(n).is_ok()),
@@ -85,19 +85,19 @@ impl Scalar {
     /// are used if they still match the value.
     fn encode(self, value: Value<'_>, bits: &mut &[u8], out: &mut Encoder) {
         match (self, value.kind()) {
-            (Scalar::Text, Kind::Text(text)) => out.string(text.as_bytes()),
-            (Scalar::Text, Kind::Bytes(bytes)) => out.string(bytes),
-            (Scalar::Number(Dtype::F32), Kind::Float(number)) => {
+            (Scalar::Text, ValueKind::Text(text)) => out.string(text.as_bytes()),
+            (Scalar::Text, ValueKind::Bytes(bytes)) => out.string(bytes),
+            (Scalar::Number(Dtype::F32), ValueKind::Float(number)) => {
                 let is_same = |noted: f32| f64::from(noted) == number || noted.is_nan() && number.is_nan();
                 let noted = next(bits).filter(|noted| is_same(f32::from_le_bytes(*noted)));
                 out.number(&noted.unwrap_or_else(|| narrow(number).to_le_bytes()));
             }
-            (_, Kind::Float(number)) => out.number(&number.to_bits().to_le_bytes()),
-            (_, Kind::Bool(truth)) => {
+            (_, ValueKind::Float(number)) => out.number(&number.to_bits().to_le_bytes()),
+            (_, ValueKind::Bool(truth)) => {
                 let noted = next(bits).filter(|[noted]| (*noted != 0) == truth);
                 out.number(&noted.unwrap_or([u8::from(truth)]));
             }
-            (Scalar::Number(dtype), Kind::Unsigned(number)) => {
+            (Scalar::Number(dtype), ValueKind::Unsigned(number)) => {
                 out.number(&number.to_le_bytes()[..dtype.size()]);
             }
             (Scalar::Number(dtype), _) => {
@@ -172,7 +172,7 @@ impl Type {
 
     /// Encodes the number of the type.
     fn encode_number(&self, out: &mut Encoder) {
-        out.kind(if let Type::Scalar(scalar) = self { scalar.kind() } else { GgufKind::Array });
+        out.kind(if let Type::Scalar(scalar) = self { scalar.kind() } else { GgufValueType::Array });
     }
 
     fn encode(&self, value: Value<'_>, bits: &mut &[u8], out: &mut Encoder) {
@@ -183,7 +183,7 @@ impl Type {
                 items.iter().for_each(|item| scalar.encode(item, bits, out));
             }
             (Type::Nested(types), Some(items)) => {
-                out.kind(GgufKind::Array);
+                out.kind(GgufValueType::Array);
                 out.size(items.len() as u64);
                 types.iter().zip(items.iter()).for_each(|(t, item)| t.encode(item, bits, out));
             }
@@ -262,7 +262,7 @@ impl<'a> Keys<'a> {
                 alignment = number;
             }
             let bits = match noted.and_then(|noted| noted.get(2)).map(Value::kind) {
-                Some(Kind::Bytes(bits)) if is_noted => bits,
+                Some(ValueKind::Bytes(bits)) if is_noted => bits,
                 _ => &[],
             };
             keys.push((at, Key { name, value, type_of, bits }));
@@ -309,7 +309,7 @@ impl<'a> Keys<'a> {
         }
         for (key, number) in self.of_blocks(part) {
             out.string(key.as_bytes());
-            out.kind(GgufKind::Number(Dtype::U32));
+            out.kind(GgufValueType::Number(Dtype::U32));
             out.number(&number.to_le_bytes());
         }
         if let Some(Part { number, count, tensors }) = part {
@@ -318,7 +318,7 @@ impl<'a> Keys<'a> {
             let tensors = (Dtype::I32, &tensors.to_le_bytes()[..]);
             for (key, (dtype, bytes)) in SPLIT_KEYS.into_iter().zip([number, count, tensors]) {
                 out.string(key.as_bytes());
-                out.kind(GgufKind::Number(dtype));
+                out.kind(GgufValueType::Number(dtype));
                 out.number(bytes);
             }
         }
@@ -337,14 +337,14 @@ pub struct Part {
 /// The bytes of a text, or of a byte string that stays one. Readers treat it as a text if it is UTF-8.
 fn text_of(value: Value<'_>) -> Option<&[u8]> {
     name_of(value)
-        .filter(|bytes| matches!(value.kind(), Kind::Text(_)) || std::str::from_utf8(bytes).is_err())
+        .filter(|bytes| matches!(value.kind(), ValueKind::Text(_)) || std::str::from_utf8(bytes).is_err())
 }
 
 /// The bytes of a key.
 fn name_of(key: Value<'_>) -> Option<&[u8]> {
     match key.kind() {
-        Kind::Text(text) => Some(text.as_bytes()),
-        Kind::Bytes(bytes) => Some(bytes),
+        ValueKind::Text(text) => Some(text.as_bytes()),
+        ValueKind::Bytes(bytes) => Some(bytes),
         _ => None,
     }
 }

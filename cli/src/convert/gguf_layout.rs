@@ -3,8 +3,8 @@
 use super::output::Sink;
 use super::tensor::Tensor;
 use crate::failure::Outcome;
-use ztensor::container::GgufKind;
-use ztensor::model::value::{Array, Kind, Value};
+use ztensor::container::GgufValueType;
+use ztensor::model::value::{Array, Value, ValueKind};
 
 /// Encodes numbers for a file.
 pub struct Encoder {
@@ -40,7 +40,7 @@ impl Encoder {
     }
 
     /// Adds the kind of a value.
-    pub fn kind(&mut self, kind: GgufKind) {
+    pub fn kind(&mut self, kind: GgufValueType) {
         self.u32(kind.number().unwrap_or_default());
     }
 
@@ -117,7 +117,7 @@ impl Layout {
         padding.file_size = size.filter(|size| may_be.contains(size)).unwrap_or(usual);
         for piece in origin.get("padding").and_then(array).into_iter().flat_map(|pieces| pieces.iter()) {
             let pair = array(piece).and_then(|pair| Some((pair.get(0)?.as_u64()?, pair.get(1)?)));
-            if let Some((at, Kind::Bytes(bytes))) = pair.map(|(at, bytes)| (at, bytes.kind())) {
+            if let Some((at, ValueKind::Bytes(bytes))) = pair.map(|(at, bytes)| (at, bytes.kind())) {
                 padding.pieces.push((at, bytes.to_vec()));
             }
         }
@@ -153,7 +153,7 @@ impl Padding {
 
 pub fn array(value: Value<'_>) -> Option<Array<'_>> {
     match value.kind() {
-        Kind::Array(items) => Some(items),
+        ValueKind::Array(items) => Some(items),
         _ => None,
     }
 }

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::path::Path;
 use ztensor::container::{safetensors_dtype, SAFETENSORS_MAX_HEADER};
 use ztensor::model::manifest::element_count;
-use ztensor::model::value::{Kind, Value};
+use ztensor::model::value::{Value, ValueKind};
 
 const NAME: &str = "safetensors";
 
@@ -112,7 +112,7 @@ fn write_file<'j>(
 /// The start of each tensor: as in the file that these came from, if they still fill the data without gaps.
 fn offsets(tensors: &[Tensor<'_>], origin: Option<Value<'_>>) -> Vec<u64> {
     let noted = origin.and_then(|origin| match origin.get("offsets")?.kind() {
-        Kind::Array(items) => items.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>(),
+        ValueKind::Array(items) => items.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>(),
         _ => None,
     });
     let tiles = |offsets: &Vec<u64>| {

@@ -17,7 +17,7 @@ use std::io::Write;
 use ztensor::error::{Error, Result};
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::{element_count, Encoding, Version};
-use ztensor::model::value::{Attributes, Kind, OwnedValue};
+use ztensor::model::value::{Attributes, OwnedValue, ValueKind};
 use ztensor::reader::{Component, File};
 use ztensor::sink::ByteSink;
 use ztensor::writer::{Algorithm, Recode, Summary, Writer, WriterOptions};
@@ -145,7 +145,7 @@ fn attributes(job: &Job<'_>, parts: usize) -> Outcome<Attributes> {
     let copied = copied.and_then(|mut attributes| {
         let is_of_llama = attributes.get("general.architecture").is_some();
         for (key, number) in blocks::facts(job).into_iter().filter(|_| is_of_llama) {
-            attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number.into()))?.get())?;
+            attributes.set(key, OwnedValue::scalar(ValueKind::Unsigned(number.into()))?.get())?;
         }
         for set in &job.arguments.set {
             attributes.set(set.key(), set.value())?;

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{data, folder, listing, names_in, run, Ran};
 use std::path::{Path, PathBuf};
-use ztensor::model::value::{Attributes, Kind, OwnedValue};
+use ztensor::model::value::{Attributes, OwnedValue, ValueKind};
 use ztensor::writer::{Writer, WriterOptions};
 
 fn names(path: &Path) -> Vec<String> {
@@ -293,7 +293,7 @@ fn a_compact_file_has_no_gap_that_only_its_offsets_ask_for() {
 fn a_hundred_thousand_attributes_are_merged_and_the_first_file_s_stay() {
     const COUNT: u64 = 100_000;
     let folder = folder("merge-attributes");
-    let number = |n: u64| OwnedValue::scalar(Kind::Unsigned(n)).unwrap();
+    let number = |n: u64| OwnedValue::scalar(ValueKind::Unsigned(n)).unwrap();
     let with = |name: &str, add: u64| {
         let mut attributes = Attributes::default();
         (0..COUNT).for_each(|n| attributes.push(number(n).get(), number(n + add).get()).unwrap());

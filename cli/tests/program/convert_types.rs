@@ -6,7 +6,7 @@ use common::{folder, names_in, run, zt, Ran};
 use std::path::{Path, PathBuf};
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Format;
-use ztensor::model::value::{Attributes, Kind, OwnedValue, Value};
+use ztensor::model::value::{Attributes, OwnedValue, Value, ValueKind};
 use ztensor::reader::{File, OpenOptions};
 use ztensor::writer::{DenseSpec, Recode, Writer, WriterOptions};
 
@@ -31,7 +31,7 @@ fn model(name: &str) -> (PathBuf, PathBuf) {
     let mut writer = Writer::create(&path, &options).unwrap();
     let mut attributes = Attributes::default();
     attributes.set("general.architecture", OwnedValue::text("llama").unwrap().get()).unwrap();
-    let old_type = OwnedValue::scalar(Kind::Unsigned(1)).unwrap();
+    let old_type = OwnedValue::scalar(ValueKind::Unsigned(1)).unwrap();
     attributes.set("general.file_type", old_type.get()).unwrap();
     writer.set_attributes_agreed(attributes, &mut |_, _| false).unwrap();
     let numbers = |count: u64| (0..count).map(|at| ((at * 7919) % 4001) as f32 / 1000.0 - 2.0);

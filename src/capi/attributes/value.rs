@@ -7,7 +7,7 @@ use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{self as types, dtype_number, zt_dtype};
 use crate::error::{fail, Error, Result};
 use crate::model::numbers;
-use crate::model::value::{bytes_of_size, record_size, Array, Kind, Value};
+use crate::model::value::{bytes_of_size, record_size, Array, Value, ValueKind};
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null;
@@ -50,16 +50,16 @@ fn not_a(kind: &str) -> Error {
 pub unsafe extern "C" fn zt_value_get_kind(value: *const zt_value) -> zt_value_kind {
     // SAFETY: value is NULL or a value of an open file.
     (match unsafe { at(value) }.map(Value::kind) {
-        None | Some(Kind::Null) => kind::ZT_VALUE_KIND_NULL,
-        Some(Kind::Bool(_)) => kind::ZT_VALUE_KIND_BOOL,
-        Some(Kind::Unsigned(_) | Kind::Negative(_)) => kind::ZT_VALUE_KIND_INT,
-        Some(Kind::Float(_)) => kind::ZT_VALUE_KIND_FLOAT,
-        Some(Kind::Text(_)) => kind::ZT_VALUE_KIND_STRING,
-        Some(Kind::Bytes(_)) => kind::ZT_VALUE_KIND_BYTES,
-        Some(Kind::Array(_)) => kind::ZT_VALUE_KIND_ARRAY,
-        Some(Kind::Map(_)) => kind::ZT_VALUE_KIND_MAP,
-        Some(Kind::Tag(..)) => kind::ZT_VALUE_KIND_TAG,
-        Some(Kind::Simple(_)) => kind::ZT_VALUE_KIND_OTHER,
+        None | Some(ValueKind::Null) => kind::ZT_VALUE_KIND_NULL,
+        Some(ValueKind::Bool(_)) => kind::ZT_VALUE_KIND_BOOL,
+        Some(ValueKind::Unsigned(_) | ValueKind::Negative(_)) => kind::ZT_VALUE_KIND_INT,
+        Some(ValueKind::Float(_)) => kind::ZT_VALUE_KIND_FLOAT,
+        Some(ValueKind::Text(_)) => kind::ZT_VALUE_KIND_STRING,
+        Some(ValueKind::Bytes(_)) => kind::ZT_VALUE_KIND_BYTES,
+        Some(ValueKind::Array(_)) => kind::ZT_VALUE_KIND_ARRAY,
+        Some(ValueKind::Map(_)) => kind::ZT_VALUE_KIND_MAP,
+        Some(ValueKind::Tag(..)) => kind::ZT_VALUE_KIND_TAG,
+        Some(ValueKind::Simple(_)) => kind::ZT_VALUE_KIND_OTHER,
     }) as zt_value_kind
 }
 
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn zt_value_get_bool(
     guard(|| {
         // SAFETY: value is NULL or a value of an open file.
         arg::put(out, "out", || match unsafe { required(value)? }.kind() {
-            Kind::Bool(truth) => Ok(i32::from(truth)),
+            ValueKind::Bool(truth) => Ok(i32::from(truth)),
             _ => Err(not_a("a bool")),
         })
     })
@@ -115,10 +115,10 @@ pub unsafe extern "C" fn zt_value_get_f64(
     guard(|| {
         // SAFETY: value is NULL or a value of an open file.
         arg::put(out, "out", || match unsafe { required(value)? }.kind() {
-            Kind::Float(v) => Ok(v),
-            Kind::Unsigned(v) => Ok(v as f64),
+            ValueKind::Float(v) => Ok(v),
+            ValueKind::Unsigned(v) => Ok(v as f64),
             // With 128 bits, it is only rounded once.
-            Kind::Negative(n) => Ok(-(u128::from(n).saturating_add(1) as f64)),
+            ValueKind::Negative(n) => Ok(-(u128::from(n).saturating_add(1) as f64)),
             _ => Err(not_a("a number")),
         })
     })
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn zt_value_get_string(
     guard(|| {
         let out = arg::required(text, "text")?;
         // SAFETY: value is NULL or a value of an open file.
-        let Kind::Text(text) = unsafe { required(value)? }.kind() else { return Err(not_a("a string")) };
+        let ValueKind::Text(text) = unsafe { required(value)? }.kind() else { return Err(not_a("a string")) };
         out.write(text.as_c_bytes().as_ptr().cast());
         arg::put_optional(length, text.as_bytes().len());
         Ok(())
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn zt_value_get_bytes(
     guard(|| {
         let out = arg::required(bytes, "bytes")?;
         // SAFETY: value is NULL or a value of an open file.
-        let Kind::Bytes(bytes) = unsafe { required(value)? }.kind() else {
+        let ValueKind::Bytes(bytes) = unsafe { required(value)? }.kind() else {
             return Err(not_a("a byte string"));
         };
         out.write(bytes.as_ptr().cast());
@@ -183,11 +183,13 @@ pub unsafe extern "C" fn zt_value_read_numbers(
         let found = unsafe { required(value)? };
         let items = match found.kind() {
             // SAFETY: value is NULL or a value of an open file.
-            Kind::Array(_) => unsafe { array_that_fits(value, count)? }.len(),
-            Kind::Bool(_) | Kind::Unsigned(_) | Kind::Negative(_) | Kind::Float(_) if count == 0 => {
+            ValueKind::Array(_) => unsafe { array_that_fits(value, count)? }.len(),
+            ValueKind::Bool(_) | ValueKind::Unsigned(_) | ValueKind::Negative(_) | ValueKind::Float(_)
+                if count == 0 =>
+            {
                 return Err(fail!(BufferSize, "the value is a number, but count is 0"));
             }
-            Kind::Bool(_) | Kind::Unsigned(_) | Kind::Negative(_) | Kind::Float(_) => 1,
+            ValueKind::Bool(_) | ValueKind::Unsigned(_) | ValueKind::Negative(_) | ValueKind::Float(_) => 1,
             _ => return Err(not_a("a number or an array of numbers")),
         };
         // The product does not overflow, because the items fit in memory.
@@ -239,7 +241,7 @@ fn bytes_with_nul(value: Value<'_>) -> Option<(*const u8, usize)> {
         return Some((text.as_c_bytes().as_ptr(), text.as_bytes().len()));
     }
     match value.kind() {
-        Kind::Bytes(bytes) => Some((bytes.as_ptr(), bytes.len())),
+        ValueKind::Bytes(bytes) => Some((bytes.as_ptr(), bytes.len())),
         _ => None,
     }
 }
@@ -250,7 +252,7 @@ fn bytes_with_nul(value: Value<'_>) -> Option<(*const u8, usize)> {
 /// As for [`required`].
 unsafe fn array_that_fits<'a>(value: *const zt_value, count: usize) -> Result<Array<'a>> {
     // SAFETY: the caller ensures this.
-    let Kind::Array(items) = unsafe { required(value)? }.kind() else { return Err(not_a("an array")) };
+    let ValueKind::Array(items) = unsafe { required(value)? }.kind() else { return Err(not_a("an array")) };
     match items.len() <= count {
         true => Ok(items),
         false => Err(fail!(BufferSize, "the array has {} elements, but count is {count}", items.len())),
@@ -266,7 +268,7 @@ pub unsafe extern "C" fn zt_value_get_tag(
     guard(|| {
         // SAFETY: value is NULL or a value of an open file.
         arg::put(out, "out", || match unsafe { required(value)? }.kind() {
-            Kind::Tag(tag, _) => Ok(tag),
+            ValueKind::Tag(tag, _) => Ok(tag),
             _ => Err(not_a("a tag")),
         })
     })
@@ -277,9 +279,9 @@ pub unsafe extern "C" fn zt_value_get_tag(
 pub unsafe extern "C" fn zt_value_count(value: *const zt_value) -> usize {
     // SAFETY: value is NULL or a value of an open file.
     match unsafe { at(value) }.map(Value::kind) {
-        Some(Kind::Array(items)) => items.len(),
-        Some(Kind::Map(pairs)) => pairs.len(),
-        Some(Kind::Tag(..)) => 1,
+        Some(ValueKind::Array(items)) => items.len(),
+        Some(ValueKind::Map(pairs)) => pairs.len(),
+        Some(ValueKind::Tag(..)) => 1,
         _ => 0,
     }
 }
@@ -290,9 +292,9 @@ pub unsafe extern "C" fn zt_value_count(value: *const zt_value) -> usize {
 pub unsafe extern "C" fn zt_value_at(value: *const zt_value, index: usize) -> *const zt_value {
     // SAFETY: value is NULL or a value of an open file.
     address(match unsafe { at(value) }.map(Value::kind) {
-        Some(Kind::Array(items)) => items.get(index),
-        Some(Kind::Map(pairs)) => pairs.get(index).map(|(_, v)| v),
-        Some(Kind::Tag(_, inner)) => Some(inner).filter(|_| index == 0),
+        Some(ValueKind::Array(items)) => items.get(index),
+        Some(ValueKind::Map(pairs)) => pairs.get(index).map(|(_, v)| v),
+        Some(ValueKind::Tag(_, inner)) => Some(inner).filter(|_| index == 0),
         _ => None,
     })
 }

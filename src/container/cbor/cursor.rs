@@ -5,7 +5,7 @@ use crate::container::tables::Growth;
 use crate::error::{broken, Result, Rule};
 use crate::memory::Budget;
 use crate::model::manifest::Position;
-use crate::model::value::{self, Element, Kind, OwnedValue, Tape, ValueBuilder, MAX_DEPTH};
+use crate::model::value::{self, Element, OwnedValue, Tape, ValueBuilder, ValueKind, MAX_DEPTH};
 use std::borrow::Cow;
 
 /// The head of an item (RFC 7049 section 2.1).
@@ -452,7 +452,7 @@ impl Cursor<'_> {
     }
 
     fn end_container(&self, to: &mut ValueBuilder<'_>) -> Result<()> {
-        let Kind::Map(map) = to.end()?.kind() else { return Ok(()) };
+        let ValueKind::Map(map) = to.end()?.kind() else { return Ok(()) };
         let temporary = value::bytes_to_compare(map.len());
         self.charge(temporary, "keys that are compared")?;
         if !value::keys_are_unique(map.iter())? {

@@ -4,7 +4,7 @@
 use super::cursor::{FALSE, NULL, TRUE};
 use crate::error::{fail, Result};
 use crate::model::sort::sort_by;
-use crate::model::value::{Kind, Value};
+use crate::model::value::{Value, ValueKind};
 
 /// Appends a head in its shortest form. There are separate functions for floats and simple values.
 #[inline(always)]
@@ -180,37 +180,37 @@ pub fn sorted_value(out: &mut Vec<u8>, item: Value<'_>) -> Result<()> {
 
 fn put_value(out: &mut Vec<u8>, item: Value<'_>, sorted: bool) -> Result<()> {
     match item.kind() {
-        Kind::Null => head(out, 7, u64::from(NULL)),
-        Kind::Bool(true) => head(out, 7, u64::from(TRUE)),
-        Kind::Bool(false) => head(out, 7, u64::from(FALSE)),
-        Kind::Simple(v) => head(out, 7, u64::from(v)),
-        Kind::Unsigned(v) => head(out, 0, v),
-        Kind::Negative(v) => head(out, 1, v),
-        Kind::Float(v) if sorted && v.is_nan() => float(out, f64::NAN),
-        Kind::Float(v) => float(out, v),
-        Kind::Text(v) => utf8(out, v.as_bytes()),
-        Kind::Bytes(bytes) => {
+        ValueKind::Null => head(out, 7, u64::from(NULL)),
+        ValueKind::Bool(true) => head(out, 7, u64::from(TRUE)),
+        ValueKind::Bool(false) => head(out, 7, u64::from(FALSE)),
+        ValueKind::Simple(v) => head(out, 7, u64::from(v)),
+        ValueKind::Unsigned(v) => head(out, 0, v),
+        ValueKind::Negative(v) => head(out, 1, v),
+        ValueKind::Float(v) if sorted && v.is_nan() => float(out, f64::NAN),
+        ValueKind::Float(v) => float(out, v),
+        ValueKind::Text(v) => utf8(out, v.as_bytes()),
+        ValueKind::Bytes(bytes) => {
             head(out, 2, bytes.len() as u64)?;
             out.try_reserve(bytes.len())?;
             out.extend_from_slice(bytes);
             Ok(())
         }
-        Kind::Array(items) => {
+        ValueKind::Array(items) => {
             array(out, items.len() as u64)?;
             items.iter().try_for_each(|item| put_value(out, item, sorted))
         }
-        Kind::Map(pairs) if sorted => {
+        ValueKind::Map(pairs) if sorted => {
             let mut map = SortedMap::new(pairs.len())?;
             pairs.iter().try_for_each(|(k, v)| {
                 map.add(|out| put_value(out, k, true), |out| put_value(out, v, true))
             })?;
             map.put(out)
         }
-        Kind::Map(pairs) => {
+        ValueKind::Map(pairs) => {
             map(out, pairs.len() as u64)?;
             pairs.iter().try_for_each(|(k, v)| value(out, k).and_then(|()| value(out, v)))
         }
-        Kind::Tag(tag, inner) => {
+        ValueKind::Tag(tag, inner) => {
             head(out, 6, tag)?;
             put_value(out, inner, sorted)
         }

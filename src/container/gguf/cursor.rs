@@ -195,9 +195,9 @@ impl<'a> Cursor<'a> {
 
     /// Reads the number of a value's kind.
     #[inline]
-    pub fn kind(&mut self) -> Read<Kind> {
+    pub fn kind(&mut self) -> Read<ValueType> {
         let number = self.u32()?;
-        Kind::from_number(number).ok_or_else(|| {
+        ValueType::from_number(number).ok_or_else(|| {
             let at = self.offset().saturating_sub(4);
             Stop::Failed(broken!(
                 Rule::ValueType,
@@ -231,7 +231,7 @@ impl<'a> Cursor<'a> {
 
 /// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueType {
     /// A number or a bool.
     Number(Dtype),
     /// A string.
@@ -241,26 +241,26 @@ pub enum Kind {
 }
 
 /// All kinds; each is at its number.
-const KINDS: [Kind; 13] = [
-    Kind::Number(Dtype::U8),
-    Kind::Number(Dtype::I8),
-    Kind::Number(Dtype::U16),
-    Kind::Number(Dtype::I16),
-    Kind::Number(Dtype::U32),
-    Kind::Number(Dtype::I32),
-    Kind::Number(Dtype::F32),
-    Kind::Number(Dtype::Bool),
-    Kind::Text,
-    Kind::Array,
-    Kind::Number(Dtype::U64),
-    Kind::Number(Dtype::I64),
-    Kind::Number(Dtype::F64),
+const KINDS: [ValueType; 13] = [
+    ValueType::Number(Dtype::U8),
+    ValueType::Number(Dtype::I8),
+    ValueType::Number(Dtype::U16),
+    ValueType::Number(Dtype::I16),
+    ValueType::Number(Dtype::U32),
+    ValueType::Number(Dtype::I32),
+    ValueType::Number(Dtype::F32),
+    ValueType::Number(Dtype::Bool),
+    ValueType::Text,
+    ValueType::Array,
+    ValueType::Number(Dtype::U64),
+    ValueType::Number(Dtype::I64),
+    ValueType::Number(Dtype::F64),
 ];
 
-impl Kind {
+impl ValueType {
     /// The kind with this number in the file.
     #[inline]
-    pub fn from_number(number: u32) -> Option<Kind> {
+    pub fn from_number(number: u32) -> Option<ValueType> {
         KINDS.get(usize::try_from(number).ok()?).copied()
     }
 
@@ -273,18 +273,18 @@ impl Kind {
     #[inline]
     pub fn min_size(self, size_width: u64) -> u64 {
         match self {
-            Kind::Number(dtype) => dtype.size() as u64,
-            Kind::Text => size_width,
-            Kind::Array => size_width.saturating_add(4),
+            ValueType::Number(dtype) => dtype.size() as u64,
+            ValueType::Text => size_width,
+            ValueType::Array => size_width.saturating_add(4),
         }
     }
 
     /// The kind as attributes store it.
     pub fn element(self) -> Element {
         match self {
-            Kind::Number(dtype) => Element::Number(dtype),
-            Kind::Text => Element::Text,
-            Kind::Array => Element::Array,
+            ValueType::Number(dtype) => Element::Number(dtype),
+            ValueType::Text => Element::Text,
+            ValueType::Array => Element::Array,
         }
     }
 }

@@ -5,7 +5,7 @@
 //! Also reads llama.cpp's keys of a file that is one of several: `split.no`, `split.count`,
 //! `split.tensors.count`.
 
-use super::cursor::{Cursor, Kind, Read, Stop};
+use super::cursor::{Cursor, Read, Stop, ValueType};
 use crate::container::interface::Split;
 use crate::error::{broken, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
@@ -13,7 +13,7 @@ use crate::model::dtype::Dtype;
 use crate::model::manifest::Manifest;
 use crate::model::sort::find_duplicate;
 use crate::model::text::Position;
-use crate::model::value::record::Kind as ValueKind;
+use crate::model::value::record::ValueKind;
 use crate::model::value::{Tape, ValueBuilder};
 
 /// The deepest nesting of arrays.
@@ -28,7 +28,7 @@ const MAX_ALIGNMENT: u32 = 1 << 20;
 /// An array whose elements follow.
 #[derive(Clone, Copy)]
 struct OpenArray {
-    element: Kind,
+    element: ValueType,
     left: u64,
 }
 
@@ -76,8 +76,10 @@ impl Keys {
                     self.depth = at.unwrap_or(0);
                     out.map.end()?;
                 }
-                Some(OpenArray { element: Kind::Number(dtype), left }) => numbers(*dtype, left, cursor, out)?,
-                Some(OpenArray { element: Kind::Text, left }) => {
+                Some(OpenArray { element: ValueType::Number(dtype), left }) => {
+                    numbers(*dtype, left, cursor, out)?
+                }
+                Some(OpenArray { element: ValueType::Text, left }) => {
                     while *left > 0 {
                         let text = cursor.string()?;
                         out.text(text)?;
@@ -85,7 +87,7 @@ impl Keys {
                         cursor.end_item();
                     }
                 }
-                Some(OpenArray { element: Kind::Array, left }) => {
+                Some(OpenArray { element: ValueType::Array, left }) => {
                     let array = array(cursor)?;
                     *left = left.saturating_sub(1);
                     self.begin(array, out)?;
@@ -106,11 +108,11 @@ impl Keys {
         }
         let kind = cursor.kind()?;
         let is_alignment = key == b"general.alignment";
-        if is_alignment && kind != Kind::Number(Dtype::U32) {
+        if is_alignment && kind != ValueType::Number(Dtype::U32) {
             return Err(broken!(Rule::ValueType, "it is not of type u32").into());
         }
         match kind {
-            Kind::Number(dtype) => {
+            ValueType::Number(dtype) => {
                 let bytes = cursor.elements(dtype.size() as u64, 1)?;
                 if is_alignment {
                     self.alignment = Some(alignment(bytes, cursor.encoding().big_endian)?);
@@ -118,12 +120,12 @@ impl Keys {
                 out.text(key)?;
                 out.number(dtype, bytes)?;
             }
-            Kind::Text => {
+            ValueType::Text => {
                 let text = cursor.string()?;
                 out.text(key)?;
                 out.text(text)?;
             }
-            Kind::Array => {
+            ValueType::Array => {
                 let array = array(cursor)?;
                 out.text(key)?;
                 self.begin(array, out)?;

@@ -10,7 +10,7 @@ use crate::error::{fail, try_format, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Manifest;
 use crate::model::sort::sort;
-use crate::model::value::{Element, Kind, OwnedValue, Value, ValueBuilder};
+use crate::model::value::{Element, OwnedValue, Value, ValueBuilder, ValueKind};
 use std::ops::Range;
 
 /// The most padding that is kept if it is not zero: in each gap, and in all gaps together.
@@ -94,7 +94,7 @@ fn put_key(map: &mut ValueBuilder<'_>, key: Value<'_>, value: Value<'_>) -> Resu
 /// The name of a value's type. For an array of arrays, an array of their types. Arrays nest at most 8 levels.
 fn put_type(map: &mut ValueBuilder<'_>, value: Value<'_>) -> Result<()> {
     match value.kind() {
-        Kind::Array(items) => match items.element() {
+        ValueKind::Array(items) => match items.element() {
             Element::Number(dtype) => map.text(&try_format(format_args!("{}[]", dtype.name()))?),
             Element::Text => map.text("string[]"),
             Element::Array | Element::Any => {
@@ -111,7 +111,7 @@ fn put_type(map: &mut ValueBuilder<'_>, value: Value<'_>) -> Result<()> {
 /// lose some: a signalling NaN changes if it is widened, and a bool may be neither 0 nor 1.
 fn put_bits(value: Value<'_>, bits: &mut Vec<u8>) -> Result<bool> {
     const QUIET: u32 = 1 << 22;
-    if let (Kind::Array(items), dtype) = (value.kind(), value.dtype()) {
+    if let (ValueKind::Array(items), dtype) = (value.kind(), value.dtype()) {
         let may_have = dtype.is_none_or(|dtype| matches!(dtype, Dtype::F32 | Dtype::Bool));
         let mut loses = false;
         if may_have && items.element() != Element::Text {

@@ -7,7 +7,7 @@ use crate::error::{Cause, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Container, Format, Manifest};
-use crate::model::value::Kind;
+use crate::model::value::ValueKind;
 
 /// A version 3 file that the tests build, in either byte order.
 #[derive(Clone, Default)]
@@ -97,9 +97,9 @@ fn windows_of_any_size_and_both_byte_orders_show_the_same() {
 fn types_are_those_that_the_file_states() {
     let manifest = open_by(&usual(true).bytes, 1, &limits()).unwrap();
     let map = manifest.values.get(manifest.attributes.unwrap());
-    assert!(matches!(map.get("a.text").unwrap().kind(), Kind::Bytes(b"\xff\xfe")));
+    assert!(matches!(map.get("a.text").unwrap().kind(), ValueKind::Bytes(b"\xff\xfe")));
     let numbers = map.get("numbers").unwrap();
-    let Kind::Array(items) = numbers.kind() else { panic!("{numbers:?}") };
+    let ValueKind::Array(items) = numbers.kind() else { panic!("{numbers:?}") };
     assert_eq!((numbers.dtype(), items.len()), (Some(Dtype::I32), 300));
     assert!(items.iter().enumerate().all(|(n, item)| item.as_i64() == Some(n as i64 * 7 - 900)));
     let [blocks, scalar, unknown] = &manifest.objects[..] else { panic!() };

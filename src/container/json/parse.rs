@@ -5,7 +5,7 @@ use super::write::UNDEFINED;
 use crate::error::{Error, Result};
 use crate::memory::Budget;
 use crate::model::value::{
-    keys_are_unique, Array, Element, Kind, OwnedValue, Value, ValueBuilder, MAX_DEPTH,
+    keys_are_unique, Array, Element, OwnedValue, Value, ValueBuilder, ValueKind, MAX_DEPTH,
 };
 
 /// Parses JSON text, including the forms that [`super::write`] writes.
@@ -176,22 +176,22 @@ impl<'a> Parser<'a> {
     fn put_special(&self, key: &str, value: Value<'_>, to: &mut ValueBuilder<'_>) -> Result<()> {
         let wrong = || Err(self.wrong("a \"$\" key without the value that it takes"));
         match (key, value.kind()) {
-            ("$bytes", Kind::Text(hex)) => match from_hex(hex.as_str())? {
+            ("$bytes", ValueKind::Text(hex)) => match from_hex(hex.as_str())? {
                 Some(bytes) => to.bytes(&bytes),
                 None => wrong(),
             },
-            ("$float", Kind::Text(name)) => match name.as_str() {
+            ("$float", ValueKind::Text(name)) => match name.as_str() {
                 "nan" => to.float(f64::NAN),
                 "inf" => to.float(f64::INFINITY),
                 "-inf" => to.float(f64::NEG_INFINITY),
                 _ => wrong(),
             },
-            ("$undefined", Kind::Bool(true)) => to.simple(UNDEFINED),
-            ("$simple", Kind::Unsigned(v)) => match u8::try_from(v) {
+            ("$undefined", ValueKind::Bool(true)) => to.simple(UNDEFINED),
+            ("$simple", ValueKind::Unsigned(v)) => match u8::try_from(v) {
                 Ok(v) if !(20..32).contains(&v) => to.simple(v),
                 _ => wrong(),
             },
-            ("$tag", Kind::Array(parts)) => match (pair(parts), parts.get(0).and_then(Value::as_u64)) {
+            ("$tag", ValueKind::Array(parts)) => match (pair(parts), parts.get(0).and_then(Value::as_u64)) {
                 (Some((_, inner)), Some(tag)) => {
                     to.begin_tag(tag)?;
                     to.copy(inner)?;
@@ -199,7 +199,7 @@ impl<'a> Parser<'a> {
                 }
                 _ => wrong(),
             },
-            ("$map", Kind::Array(items)) => self.map_of_pairs(items, to),
+            ("$map", ValueKind::Array(items)) => self.map_of_pairs(items, to),
             _ => wrong(),
         }
     }
@@ -207,7 +207,7 @@ impl<'a> Parser<'a> {
     fn map_of_pairs(&self, items: Array<'_>, to: &mut ValueBuilder<'_>) -> Result<()> {
         to.begin_map(Some(items.len() as u64))?;
         for item in items.iter() {
-            let Kind::Array(parts) = item.kind() else {
+            let ValueKind::Array(parts) = item.kind() else {
                 return Err(self.wrong("a pair of \"$map\" is not an array"));
             };
             let Some((key, value)) = pair(parts) else {

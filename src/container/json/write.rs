@@ -1,7 +1,7 @@
 //! Writes a value as JSON text.
 
 use crate::error::{fail, FallibleText, Result};
-use crate::model::value::{Kind, Map, Value};
+use crate::model::value::{Map, Value, ValueKind};
 use std::fmt::Write;
 
 /// The simple value `undefined` has number 23 (RFC 7049 section 2.3).
@@ -16,29 +16,29 @@ pub fn write(value: Value<'_>) -> Result<String> {
 
 fn put(out: &mut FallibleText, value: Value<'_>) -> std::fmt::Result {
     match value.kind() {
-        Kind::Null => out.write_str("null"),
-        Kind::Bool(v) => write!(out, "{v}"),
-        Kind::Unsigned(v) => write!(out, "{v}"),
-        Kind::Negative(n) => write!(out, "-{}", u128::from(n).saturating_add(1)),
-        Kind::Float(v) if v.is_nan() => out.write_str("{\"$float\":\"nan\"}"),
-        Kind::Float(v) if v.is_infinite() => {
+        ValueKind::Null => out.write_str("null"),
+        ValueKind::Bool(v) => write!(out, "{v}"),
+        ValueKind::Unsigned(v) => write!(out, "{v}"),
+        ValueKind::Negative(n) => write!(out, "-{}", u128::from(n).saturating_add(1)),
+        ValueKind::Float(v) if v.is_nan() => out.write_str("{\"$float\":\"nan\"}"),
+        ValueKind::Float(v) if v.is_infinite() => {
             let sign = if v < 0.0 { "-" } else { "" };
             write!(out, "{{\"$float\":\"{sign}inf\"}}")
         }
-        Kind::Float(v) => write!(out, "{v:?}"),
-        Kind::Text(text) => put_text(out, text.as_str()),
-        Kind::Bytes(bytes) => {
+        ValueKind::Float(v) => write!(out, "{v:?}"),
+        ValueKind::Text(text) => put_text(out, text.as_str()),
+        ValueKind::Bytes(bytes) => {
             out.write_str("{\"$bytes\":\"")?;
             bytes.iter().try_for_each(|b| write!(out, "{b:02x}"))?;
             out.write_str("\"}")
         }
-        Kind::Array(items) => {
+        ValueKind::Array(items) => {
             out.write_char('[')?;
             put_list(out, items.iter(), put)?;
             out.write_char(']')
         }
         // A map that could be mistaken for one of the forms below is also written as pairs.
-        Kind::Map(pairs) if is_plain(pairs) => {
+        ValueKind::Map(pairs) if is_plain(pairs) => {
             out.write_char('{')?;
             put_list(out, pairs.iter(), |out, (key, value)| {
                 put(out, key)?;
@@ -47,7 +47,7 @@ fn put(out: &mut FallibleText, value: Value<'_>) -> std::fmt::Result {
             })?;
             out.write_char('}')
         }
-        Kind::Map(pairs) => {
+        ValueKind::Map(pairs) => {
             out.write_str("{\"$map\":[")?;
             put_list(out, pairs.iter(), |out, (key, value)| {
                 out.write_char('[')?;
@@ -58,13 +58,13 @@ fn put(out: &mut FallibleText, value: Value<'_>) -> std::fmt::Result {
             })?;
             out.write_str("]}")
         }
-        Kind::Tag(tag, inner) => {
+        ValueKind::Tag(tag, inner) => {
             write!(out, "{{\"$tag\":[{tag},")?;
             put(out, inner)?;
             out.write_str("]}")
         }
-        Kind::Simple(UNDEFINED) => out.write_str("{\"$undefined\":true}"),
-        Kind::Simple(v) => write!(out, "{{\"$simple\":{v}}}"),
+        ValueKind::Simple(UNDEFINED) => out.write_str("{\"$undefined\":true}"),
+        ValueKind::Simple(v) => write!(out, "{{\"$simple\":{v}}}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads arrays into the tables of a manifest.
 
-use super::header::{self, Front, Header, Kind};
+use super::header::{self, ElementType, Front, Header};
 use crate::codec::inflate_front;
 use crate::container::clashes;
 use crate::container::frame::{Frame, Input, Limits, TRAILING_HELP};
@@ -72,7 +72,7 @@ pub(super) fn archive(
             (Found::Array(header), _) => {
                 let place = StoredArray::of(member, header.size);
                 let added = add_array(&mut manifest, &name, &header, place, budget);
-                if let Kind::Unreadable { text, .. } = header.kind {
+                if let ElementType::Unreadable { text, .. } = header.kind {
                     drop_text(text, budget);
                 }
                 added
@@ -223,8 +223,8 @@ fn inflate(
 fn size_of(header: &Header, dimensions: &[u64]) -> Result<Option<u64>> {
     let shape = shape_of(header, dimensions);
     let unit = match &header.kind {
-        Kind::Plain { dtype, logical, .. } => Some(unit(*dtype, *logical)),
-        Kind::Unreadable { size, .. } => *size,
+        ElementType::Plain { dtype, logical, .. } => Some(unit(*dtype, *logical)),
+        ElementType::Unreadable { size, .. } => *size,
     };
     let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} exceeds 64 bits");
     let elements = element_count(shape).ok_or_else(overflow)?;
@@ -311,12 +311,12 @@ fn add_array(
     let mut rare = RareNames::default();
     let mut place = place;
     match &header.kind {
-        Kind::Plain { dtype, logical, big_endian } => {
+        ElementType::Plain { dtype, logical, big_endian } => {
             (component.dtype, component.logical) = (Some(*dtype), *logical);
             component.set_big_endian(*big_endian);
             place.layout.strides = strides(manifest, header, budget)?;
         }
-        Kind::Unreadable { text, .. } => rare.dtype = Some(described(manifest, text, budget)?),
+        ElementType::Unreadable { text, .. } => rare.dtype = Some(described(manifest, text, budget)?),
     }
     add_member(manifest, name, header.shape, (component, rare), place, budget)
 }

@@ -22,7 +22,7 @@ pub const MAX_RANK: u32 = 64;
 /// The contents of a header.
 #[derive(Debug)]
 pub(super) struct Header {
-    pub kind: Kind,
+    pub kind: ElementType,
     pub fortran_order: bool,
     /// The position of its first dimension in the manifest's table, and the number of dimensions.
     pub shape: (u32, u32),
@@ -102,7 +102,7 @@ fn dictionary(text: &[u8], dimensions: &mut Vec<u64>, budget: &Budget) -> Result
             DESCR => {
                 kind = Some(match literal.text()? {
                     Some(text) => parse(text, budget)?,
-                    None => Kind::unreadable(literal.value()?, budget)?,
+                    None => ElementType::unreadable(literal.value()?, budget)?,
                 });
             }
             FORTRAN_ORDER => fortran_order = literal.boolean()?,
@@ -153,19 +153,19 @@ fn tuple(literal: &mut Literal<'_>, dimensions: &mut Vec<u64>, budget: &Budget) 
 
 /// The type of an array's elements.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum ElementType {
     /// A type that is read.
     Plain { dtype: Dtype, logical: LogicalType, big_endian: bool },
     /// A type that is listed but not read: its description, and the size of an element, if it is known.
     Unreadable { text: Vec<u8>, size: Option<u64> },
 }
 
-impl Kind {
+impl ElementType {
     /// A type that is only listed, with its description.
-    pub fn unreadable(text: &[u8], budget: &Budget) -> Result<Kind> {
+    pub fn unreadable(text: &[u8], budget: &Budget) -> Result<ElementType> {
         let mut kept = Vec::new();
         extend(budget, &mut kept, text)?;
-        Ok(Kind::Unreadable { text: kept, size: None })
+        Ok(ElementType::Unreadable { text: kept, size: None })
     }
 }
 
@@ -193,7 +193,7 @@ fn plain(kind: u8, size: u64) -> Option<(Dtype, LogicalType)> {
 
 /// The type that a text describes by byte order, kind and size. A text that is not understood is a type that
 /// is not read. Other programs have types of their own, for example `<f1` for an 8-bit float.
-pub(super) fn parse(text: &[u8], budget: &Budget) -> Result<Kind> {
+pub(super) fn parse(text: &[u8], budget: &Budget) -> Result<ElementType> {
     let (big_endian, rest) = match text {
         [b'>', rest @ ..] => (true, rest),
         [b'<', rest @ ..] => (false, rest),
@@ -208,7 +208,7 @@ pub(super) fn parse(text: &[u8], budget: &Budget) -> Result<Kind> {
     };
     let size = number(digits).filter(|_| !digits.is_empty());
     if let (Some((dtype, logical)), []) = (size.and_then(|size| plain(*kind, size)), unit) {
-        return Ok(Kind::Plain { dtype, logical, big_endian: big_endian && dtype.size() > 1 });
+        return Ok(ElementType::Plain { dtype, logical, big_endian: big_endian && dtype.size() > 1 });
     }
     // Types of NumPy that are listed but not read: the size of an element.
     let size = match (*kind, unit) {
@@ -220,7 +220,7 @@ pub(super) fn parse(text: &[u8], budget: &Budget) -> Result<Kind> {
     };
     let mut kept = Vec::new();
     extend(budget, &mut kept, text)?;
-    Ok(Kind::Unreadable { text: kept, size })
+    Ok(ElementType::Unreadable { text: kept, size })
 }
 
 /// The deepest nesting of brackets, which types of fields use.

@@ -1,4 +1,4 @@
-use super::header::{self, Front, Header, Kind};
+use super::header::{self, ElementType, Front, Header};
 use crate::container::frame::{Frame, InMemory, Limits};
 use crate::error::{Cause, Error, Result, Rule};
 use crate::memory::Budget;
@@ -30,7 +30,7 @@ fn shape(text: &str) -> Result<Vec<u64>> {
     of(&format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {text}}}")).map(|(_, shape)| shape)
 }
 
-fn kind(descr: &str) -> Result<Kind> {
+fn kind(descr: &str) -> Result<ElementType> {
     of(&format!("{{'descr': {descr}, 'fortran_order': False, 'shape': ()}}")).map(|(header, _)| header.kind)
 }
 
@@ -52,7 +52,7 @@ fn a_header_is_read_in_every_form_that_python_reads() {
             assert_eq!(header.size as usize, bytes.len() - 8);
             assert!(matches!(
                 header.kind,
-                Kind::Plain { dtype: Dtype::F32, logical: LogicalType::Absent, big_endian: false }
+                ElementType::Plain { dtype: Dtype::F32, logical: LogicalType::Absent, big_endian: false }
             ));
         }
     }
@@ -122,12 +122,12 @@ fn types_are_read_or_listed() {
         ("'|u8'", Dtype::U64, native),
     ] {
         let found = kind(descr).unwrap();
-        let is = matches!(found, Kind::Plain { dtype: d, big_endian, .. } if (d, big_endian) == (dtype, big));
+        let is = matches!(found, ElementType::Plain { dtype: d, big_endian, .. } if (d, big_endian) == (dtype, big));
         assert!(is, "{descr}: {found:?}");
     }
     for (descr, logical) in [("'>c8'", Logical::Complex64), ("'<c16'", Logical::Complex128)] {
         let found = kind(descr).unwrap();
-        let is = matches!(found, Kind::Plain { logical: LogicalType::Known(l), .. } if l == logical);
+        let is = matches!(found, ElementType::Plain { logical: LogicalType::Known(l), .. } if l == logical);
         assert!(is, "{descr}: {found:?}");
     }
     for (descr, bytes) in [
@@ -159,7 +159,7 @@ fn types_are_read_or_listed() {
         ("'<M4'", None),
     ] {
         match kind(descr).unwrap() {
-            Kind::Unreadable { text, size } => {
+            ElementType::Unreadable { text, size } => {
                 assert_eq!(String::from_utf8(text).unwrap(), descr.trim_matches('\''));
                 assert_eq!(size, bytes, "{descr}");
             }

@@ -1,7 +1,7 @@
 //! What the functions of a checkpoint return for their arguments: storages, tensors, plain values.
 
 use super::globals::{Element, Global, Unreadable};
-use super::values::{wrong, Heap, Id, Kind, Reason, Storage, Tensor, Value};
+use super::values::{wrong, CollectionKind, Heap, Id, Reason, Storage, Tensor, Value};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::model::manifest::element_count;
 use std::ops::RangeInclusive;
@@ -43,7 +43,7 @@ const LONGEST_KEY: usize = 256;
 /// PyTorch 1.6, a storage has a sixth field, and the class may be ('module', class, file, source).
 pub fn persistent(heap: &mut Heap<'_>, id: Value) -> Result<Value> {
     let refused = || wrong(format_args!("the persistent id is {}, not a storage's", id.kind()));
-    let Value::Items(Kind::Tuple, items) = id else { return Err(refused()) };
+    let Value::Items(CollectionKind::Tuple, items) = id else { return Err(refused()) };
     let Some(([mark, class, key, location, count, view], fields)) = heap.array::<6>(items) else {
         return Err(refused());
     };
@@ -106,12 +106,12 @@ impl std::fmt::Display for Shown {
 
 /// Whether the meaning of a value is unknown.
 fn is_foreign(value: Value) -> bool {
-    matches!(value, Value::Foreign(_) | Value::Items(Kind::Foreign, _))
+    matches!(value, Value::Foreign(_) | Value::Items(CollectionKind::Foreign, _))
 }
 
 /// A value that is not built here: a foreign function or class, and the arguments it would be called with.
 pub fn foreign(heap: &mut Heap<'_>, parts: &[Value]) -> Result<Value> {
-    let made = heap.make(Kind::Foreign)?;
+    let made = heap.make(CollectionKind::Foreign)?;
     let Value::Items(_, id) = made else { return Ok(made) };
     parts.iter().try_for_each(|part| heap.append(id, *part))?;
     Ok(made)
@@ -122,19 +122,23 @@ pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Valu
     let of_tensors =
         function.rebuilds_from_storage() || matches!(function, Global::RebuildParameter | Global::Rebuild(_));
     if of_tensors && heap.items(arguments).next().is_some_and(is_foreign) {
-        return foreign(heap, &[Value::Global(function), Value::Items(Kind::Tuple, arguments)]);
+        return foreign(heap, &[Value::Global(function), Value::Items(CollectionKind::Tuple, arguments)]);
     }
     let given = |heap: &Heap<'_>, expected, what| Arguments::of(heap, arguments, expected, what);
     match function {
         Global::Dict => dict(heap, arguments),
-        Global::DefaultDict => heap.make(Kind::Dict),
+        Global::DefaultDict => heap.make(CollectionKind::Dict),
         Global::Set => match given(heap, 0..=1, "a set")?.get(0) {
-            Value::None => heap.make(Kind::Set),
-            Value::Items(Kind::List | Kind::Tuple | Kind::Set, id) => heap.copy(Kind::Set, id),
+            Value::None => heap.make(CollectionKind::Set),
+            Value::Items(CollectionKind::List | CollectionKind::Tuple | CollectionKind::Set, id) => {
+                heap.copy(CollectionKind::Set, id)
+            }
             other => Err(wrong(format_args!("a set is made of {}", other.kind()))),
         },
         Global::Size => match given(heap, 1..=1, "torch.Size")?.get(0) {
-            Value::Items(Kind::Tuple | Kind::List, id) => Ok(Value::Items(Kind::Tuple, id)),
+            Value::Items(CollectionKind::Tuple | CollectionKind::List, id) => {
+                Ok(Value::Items(CollectionKind::Tuple, id))
+            }
             other => Err(wrong(format_args!("a torch.Size is made of {}", other.kind()))),
         },
         Global::Encode => encoded(heap, &given(heap, 2..=3, "_codecs.encode")?),
@@ -164,7 +168,7 @@ pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Valu
         | Global::Dtype(_)
         | Global::Storage(_)
         | Global::UntypedStorage => {
-            foreign(heap, &[Value::Global(function), Value::Items(Kind::Tuple, arguments)])
+            foreign(heap, &[Value::Global(function), Value::Items(CollectionKind::Tuple, arguments)])
         }
     }
 }
@@ -172,17 +176,17 @@ pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Valu
 /// An empty dict, or a dict from another one or a list of pairs.
 fn dict(heap: &mut Heap<'_>, arguments: Id) -> Result<Value> {
     let from = match Arguments::of(heap, arguments, 0..=1, "a dict")?.get(0) {
-        Value::None => return heap.make(Kind::Dict),
-        Value::Items(Kind::Dict, id) => return heap.copy(Kind::Dict, id),
-        Value::Items(Kind::List | Kind::Tuple, id) => id,
+        Value::None => return heap.make(CollectionKind::Dict),
+        Value::Items(CollectionKind::Dict, id) => return heap.copy(CollectionKind::Dict, id),
+        Value::Items(CollectionKind::List | CollectionKind::Tuple, id) => id,
         other => return Err(wrong(format_args!("a dict is made of {}", other.kind()))),
     };
-    let made = heap.make(Kind::Dict)?;
+    let made = heap.make(CollectionKind::Dict)?;
     let Value::Items(_, id) = made else { return Ok(made) };
     let mut place = heap.front(from);
     while let Some(pair) = heap.next(&mut place) {
         let both = match pair {
-            Value::Items(Kind::List | Kind::Tuple, pair) => heap.array::<2>(pair),
+            Value::Items(CollectionKind::List | CollectionKind::Tuple, pair) => heap.array::<2>(pair),
             _ => None,
         };
         let Some(([key @ (Value::Text(_) | Value::Int(_)), value], 2)) = both else {
@@ -209,7 +213,7 @@ fn encoded(heap: &Heap<'_>, given: &Arguments) -> Result<Value> {
 /// A tensor that is rebuilt with a type and attributes of its own, which are ignored here.
 fn rebuild_from_type(heap: &mut Heap<'_>, given: &Arguments) -> Result<Value> {
     match (given.get(0), given.get(1), given.get(2)) {
-        (Value::Global(function), class, Value::Items(Kind::Tuple, arguments))
+        (Value::Global(function), class, Value::Items(CollectionKind::Tuple, arguments))
             if function.rebuilds_from_storage() =>
         {
             let made = rebuild(heap, function, arguments)?;
@@ -311,7 +315,7 @@ fn shape_and_strides(heap: &mut Heap<'_>, size: Value, stride: Value) -> Result<
 
 /// Reads the numbers of a tuple into `out`. Returns how many there are.
 fn dimensions(heap: &Heap<'_>, value: Value, out: &mut [u64], what: &str) -> Result<usize> {
-    let Value::Items(Kind::Tuple | Kind::List, id) = value else {
+    let Value::Items(CollectionKind::Tuple | CollectionKind::List, id) = value else {
         return Err(wrong(format_args!("the {what} of a tensor is {}, not a tuple", value.kind())));
     };
     let rank = heap.count(id) as usize;
@@ -330,7 +334,7 @@ fn dimensions(heap: &Heap<'_>, value: Value, out: &mut [u64], what: &str) -> Res
 fn changed_by(heap: &Heap<'_>, metadata: Value) -> Result<Option<&'static str>> {
     let id = match metadata {
         Value::None => return Ok(None),
-        Value::Items(Kind::Dict, id) => id,
+        Value::Items(CollectionKind::Dict, id) => id,
         other => return Err(wrong(format_args!("the metadata of a tensor is {}", other.kind()))),
     };
     if heap.count(id) as usize > MAX_ARGUMENTS {
@@ -357,8 +361,8 @@ fn rebuild_unreadable(heap: &mut Heap<'_>, reason: Unreadable, given: &Arguments
             (heap.storage(id).and_then(|storage| storage.element), given.get(2))
         }
         (Unreadable::Meta, Value::Global(Global::Dtype(element)), size) => (Some(element), size),
-        (Unreadable::Sparse, _, Value::Items(Kind::Tuple, parts)) => {
-            let is_size = |part: &Value| matches!(part, Value::Items(Kind::Tuple, _));
+        (Unreadable::Sparse, _, Value::Items(CollectionKind::Tuple, parts)) => {
+            let is_size = |part: &Value| matches!(part, Value::Items(CollectionKind::Tuple, _));
             (None, heap.items(parts).take(MAX_ARGUMENTS).find(is_size).unwrap_or(Value::None))
         }
         (Unreadable::Nested, Value::Tensor(_), _) | (Unreadable::Unknown(_), ..) => (None, Value::None),

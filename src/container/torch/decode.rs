@@ -5,7 +5,7 @@ use super::archive::Archive;
 use super::globals::{Bare, Element, Global};
 use super::pickle::{self, Pickle};
 use super::tree::{walk, Visit};
-use super::values::{wrong, Heap, Id, Kind, Reason, Record, Span, Storage, Value};
+use super::values::{wrong, CollectionKind, Heap, Id, Reason, Record, Span, Storage, Value};
 use crate::container::clashes;
 use crate::container::frame::{over_limit, Frame, Input, Limits};
 use crate::container::tables::{add_layout, add_name, add_object, add_text, extend, push};
@@ -314,7 +314,7 @@ struct Writer<'t> {
 
 impl Writer<'_> {
     fn value(&mut self, heap: &Heap<'_>, value: Value) -> Result<()> {
-        if let Value::Foreign(_) | Value::Items(Kind::Foreign, _) = value {
+        if let Value::Foreign(_) | Value::Items(CollectionKind::Foreign, _) = value {
             let (module, name) = heap.foreign_name(value).unwrap_or((b"torch", b"unknown"));
             let shown = try_format(format_args!("<{}.{}>", Bare(module), Bare(name)))?;
             return self.to.text(&shown);

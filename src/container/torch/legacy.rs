@@ -6,7 +6,7 @@
 
 use super::decode::manifest;
 use super::pickle::{read_first, Pickle, Stop};
-use super::values::{wrong, Kind, Reason, Record, Storage, Value};
+use super::values::{wrong, CollectionKind, Reason, Record, Storage, Value};
 use crate::container::frame::{Frame, Input, Limits, TRAILING_HELP};
 use crate::container::tables::push;
 use crate::container::zip::Method;
@@ -112,7 +112,7 @@ fn check_version(version: &Pickle<'_>) -> Result<()> {
 /// Refuses files from big-endian machines, because versions of PyTorch disagree on their content.
 fn check_system(system: &Pickle<'_>) -> Result<()> {
     let heap = &system.heap;
-    let Value::Items(Kind::Dict, id) = system.root else {
+    let Value::Items(CollectionKind::Dict, id) = system.root else {
         return Err(wrong(format_args!("the facts of the system are {}, not a dict", system.root.kind())));
     };
     let mut items = heap.items(id);
@@ -174,7 +174,7 @@ fn find(
     budget: &Budget,
 ) -> Result<Counts> {
     let mut counts = Counts::default();
-    let Value::Items(Kind::List, list) = keys.root else {
+    let Value::Items(CollectionKind::List, list) = keys.root else {
         return Err(wrong(format_args!("the keys of its storages are {}, not a list", keys.root.kind())));
     };
     let mut at = frame.data.start;

@@ -9,7 +9,7 @@ use super::globals::{self, Global, Unreadable};
 use super::opcodes as op;
 use super::scalars;
 use super::scalars::Cursor;
-use super::values::{wrong, Heap, Id, Kind, Span, Value};
+use super::values::{wrong, CollectionKind, Heap, Id, Span, Value};
 use crate::container::tables::push;
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::memory::{bytes_of, Budget};
@@ -115,9 +115,9 @@ impl<'a> Machine<'a> {
             op::DUP => self.last().and_then(|value| self.push(value)),
             op::GET | op::BINGET | op::LONG_BINGET => self.get(opcode),
             op::PUT | op::BINPUT | op::LONG_BINPUT | op::MEMOIZE => self.put(opcode),
-            op::APPEND => self.append(Kind::List, false),
-            op::APPENDS => self.append(Kind::List, true),
-            op::ADDITEMS => self.append(Kind::Set, true),
+            op::APPEND => self.append(CollectionKind::List, false),
+            op::APPENDS => self.append(CollectionKind::List, true),
+            op::ADDITEMS => self.append(CollectionKind::Set, true),
             op::SETITEM => self.set_items(false),
             op::SETITEMS => self.set_items(true),
             op::BUILD => self.build(),
@@ -131,14 +131,14 @@ impl<'a> Machine<'a> {
     /// The value that an opcode pushes on the stack.
     fn value(&mut self, opcode: u8) -> Result<Value> {
         match opcode {
-            op::EMPTY_LIST => self.heap.make(Kind::List),
-            op::EMPTY_DICT => self.heap.make(Kind::Dict),
-            op::EMPTY_TUPLE => self.heap.make(Kind::Tuple),
-            op::EMPTY_SET => self.heap.make(Kind::Set),
-            op::LIST => self.since_mark(Kind::List),
-            op::TUPLE => self.since_mark(Kind::Tuple),
-            op::FROZENSET => self.since_mark(Kind::Set),
-            op::DICT => self.since_mark(Kind::Dict),
+            op::EMPTY_LIST => self.heap.make(CollectionKind::List),
+            op::EMPTY_DICT => self.heap.make(CollectionKind::Dict),
+            op::EMPTY_TUPLE => self.heap.make(CollectionKind::Tuple),
+            op::EMPTY_SET => self.heap.make(CollectionKind::Set),
+            op::LIST => self.since_mark(CollectionKind::List),
+            op::TUPLE => self.since_mark(CollectionKind::Tuple),
+            op::FROZENSET => self.since_mark(CollectionKind::Set),
+            op::DICT => self.since_mark(CollectionKind::Dict),
             op::TUPLE1 => self.tuple(1),
             op::TUPLE2 => self.tuple(2),
             op::TUPLE3 => self.tuple(3),
@@ -164,12 +164,13 @@ impl<'a> Machine<'a> {
             op::REDUCE | op::NEWOBJ => {
                 let (arguments, function) = (self.pop()?, self.pop()?);
                 match (function, arguments) {
-                    (Value::Global(function), Value::Items(Kind::Tuple, arguments)) => {
+                    (Value::Global(function), Value::Items(CollectionKind::Tuple, arguments)) => {
                         calls::call(&mut self.heap, function, arguments)
                     }
-                    (Value::Foreign(_) | Value::Items(Kind::Foreign, _), Value::Items(Kind::Tuple, _)) => {
-                        calls::foreign(&mut self.heap, &[function, arguments])
-                    }
+                    (
+                        Value::Foreign(_) | Value::Items(CollectionKind::Foreign, _),
+                        Value::Items(CollectionKind::Tuple, _),
+                    ) => calls::foreign(&mut self.heap, &[function, arguments]),
                     _ => Err(wrong(format_args!(
                         "{} is called with {}, not a function with a tuple",
                         function.kind(),
@@ -273,19 +274,19 @@ impl<'a> Machine<'a> {
     }
 
     /// Moves the values above the last mark into a new list, tuple, dict or set.
-    fn since_mark(&mut self, kind: Kind) -> Result<Value> {
+    fn since_mark(&mut self, kind: CollectionKind) -> Result<Value> {
         let start = self.pop_mark()?;
         self.collect(kind, start)
     }
 
     fn tuple(&mut self, count: usize) -> Result<Value> {
         match self.count().checked_sub(count) {
-            Some(_) => self.collect(Kind::Tuple, self.stack.len().saturating_sub(count)),
+            Some(_) => self.collect(CollectionKind::Tuple, self.stack.len().saturating_sub(count)),
             None => Err(underflow()),
         }
     }
 
-    fn collect(&mut self, kind: Kind, start: usize) -> Result<Value> {
+    fn collect(&mut self, kind: CollectionKind, start: usize) -> Result<Value> {
         let made = self.heap.make(kind)?;
         if let Value::Items(_, id) = made {
             self.move_items(kind, id, start)?;
@@ -294,9 +295,9 @@ impl<'a> Machine<'a> {
     }
 
     /// Moves the stack's values from `start` on to the end of a list, tuple, dict or set.
-    fn move_items(&mut self, kind: Kind, id: Id, start: usize) -> Result<()> {
+    fn move_items(&mut self, kind: CollectionKind, id: Id, start: usize) -> Result<()> {
         let items = self.stack.get(start..).unwrap_or_default();
-        if kind == Kind::Dict {
+        if kind == CollectionKind::Dict {
             if items.len() % 2 != 0 {
                 return Err(broken!(Rule::PickleStack, "a dict has {} keys and values", items.len()));
             }
@@ -308,14 +309,14 @@ impl<'a> Machine<'a> {
     }
 
     /// APPEND, APPENDS, ADDITEMS: add to the list or set that is below the added values.
-    fn append(&mut self, wanted: Kind, many: bool) -> Result<()> {
+    fn append(&mut self, wanted: CollectionKind, many: bool) -> Result<()> {
         let start = match many {
             true => self.pop_mark()?,
             false => self.start_of_last(1)?,
         };
         match self.target(start)? {
             Value::Items(kind, id) if kind == wanted => self.move_items(kind, id, start),
-            Value::Items(Kind::Foreign, id) => self.move_to_foreign(wanted, id, start),
+            Value::Items(CollectionKind::Foreign, id) => self.move_to_foreign(wanted, id, start),
             other => Err(wrong(format_args!("items are added to {}", other.kind()))),
         }
     }
@@ -327,15 +328,17 @@ impl<'a> Machine<'a> {
             false => self.start_of_last(2)?,
         };
         match self.target(start)? {
-            Value::Items(Kind::Dict, id) => self.move_items(Kind::Dict, id, start),
-            Value::Items(Kind::Foreign, id) => self.move_to_foreign(Kind::Dict, id, start),
+            Value::Items(CollectionKind::Dict, id) => self.move_items(CollectionKind::Dict, id, start),
+            Value::Items(CollectionKind::Foreign, id) => {
+                self.move_to_foreign(CollectionKind::Dict, id, start)
+            }
             other => Err(wrong(format_args!("keys and values are added to {}", other.kind()))),
         }
     }
 
     /// Adds items to a foreign value: to its last item if that is a list, set or dict of this kind, else to a
     /// new one.
-    fn move_to_foreign(&mut self, kind: Kind, id: Id, start: usize) -> Result<()> {
+    fn move_to_foreign(&mut self, kind: CollectionKind, id: Id, start: usize) -> Result<()> {
         let last = match self.heap.last(id) {
             Some(Value::Items(of, last)) if of == kind => last,
             _ => {
@@ -367,8 +370,8 @@ impl<'a> Machine<'a> {
     fn build(&mut self) -> Result<()> {
         let (state, target) = (self.pop()?, self.last()?);
         match (target, state) {
-            (Value::Items(Kind::Foreign, id), state) => self.heap.append(id, state),
-            (Value::Items(Kind::Dict, _), Value::Items(Kind::Dict, _)) => Ok(()),
+            (Value::Items(CollectionKind::Foreign, id), state) => self.heap.append(id, state),
+            (Value::Items(CollectionKind::Dict, _), Value::Items(CollectionKind::Dict, _)) => Ok(()),
             _ => Err(fail!(
                 Unsupported,
                 "BUILD gives {} the state {}; only dicts have attributes here",
@@ -420,9 +423,9 @@ impl<'a> Machine<'a> {
 /// Refuses values that cannot be a key in Python or in a name.
 fn check_key(key: Value) -> Result<()> {
     match key {
-        Value::Items(Kind::List | Kind::Dict, _) | Value::Storage(_) | Value::Tensor(_) => {
-            Err(wrong(format_args!("a key of a dict is {}", key.kind())))
-        }
+        Value::Items(CollectionKind::List | CollectionKind::Dict, _)
+        | Value::Storage(_)
+        | Value::Tensor(_) => Err(wrong(format_args!("a key of a dict is {}", key.kind()))),
         _ => Ok(()),
     }
 }

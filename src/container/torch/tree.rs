@@ -5,7 +5,7 @@
 //! is visited for each path, so the number of visits is limited.
 
 use super::globals::Global;
-use super::values::{Heap, Id, Kind, Place, Value};
+use super::values::{CollectionKind, Heap, Id, Place, Value};
 use crate::container::tables::{extend, push};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::bytes_of;
@@ -32,7 +32,7 @@ pub trait Visit {
 
 /// A list or dict that is being visited.
 struct Open {
-    kind: Kind,
+    kind: CollectionKind,
     id: Id,
     place: Place,
     /// How many of its items were visited.
@@ -95,12 +95,12 @@ impl Walk<'_, '_> {
         match value {
             Value::Tensor(id) => to.tensor(&self.path, id).map_err(|e| self.blame(e)),
             Value::Storage(id) => to.storage(&self.path, id).map_err(|e| self.blame(e)),
-            Value::Items(Kind::Dict, id) => self.enter(Kind::Dict, id),
-            Value::Items(Kind::Foreign, id) => {
+            Value::Items(CollectionKind::Dict, id) => self.enter(CollectionKind::Dict, id),
+            Value::Items(CollectionKind::Foreign, id) => {
                 if self.foreign == 0 {
                     to.attribute(&self.path, value)?;
                 }
-                self.enter(Kind::Foreign, id)
+                self.enter(CollectionKind::Foreign, id)
             }
             Value::Items(kind, id) => {
                 self.count_visits(self.heap.count(id))?;
@@ -124,18 +124,18 @@ impl Walk<'_, '_> {
         error.within(format_args!("object {}", Quoted(&self.path)))
     }
 
-    fn enter(&mut self, kind: Kind, id: Id) -> Result<()> {
+    fn enter(&mut self, kind: CollectionKind, id: Id) -> Result<()> {
         let seen = self.set_seen(id, Seen::Open);
-        if seen == Seen::Open && (kind == Kind::Foreign || self.foreign > 0) {
+        if seen == Seen::Open && (kind == CollectionKind::Foreign || self.foreign > 0) {
             return Ok(()); // its tensors are listed already
         }
         if seen == Seen::Open {
             return Err(fail!(Unsupported, "a list or dict holds itself, as at {}", Quoted(&self.path)));
         }
-        if kind == Kind::Dict && seen == Seen::Never {
+        if kind == CollectionKind::Dict && seen == Seen::Never {
             self.check_keys(id)?;
         }
-        if kind == Kind::Foreign {
+        if kind == CollectionKind::Foreign {
             self.foreign = self.foreign.saturating_add(1);
         }
         let (place, path_size) = (self.heap.front(id), self.path.len());
@@ -190,17 +190,17 @@ impl Walk<'_, '_> {
                 let (id, kind) = (open.id, open.kind);
                 self.set_seen(id, Seen::Before);
                 self.open.pop();
-                if kind == Kind::Foreign {
+                if kind == CollectionKind::Foreign {
                     self.foreign = self.foreign.saturating_sub(1);
                 }
                 continue;
             };
-            if open.kind == Kind::Foreign {
+            if open.kind == CollectionKind::Foreign {
                 self.count_visits(1)?;
                 return Ok(Some(item)); // it has the path of the value itself
             }
             let (key, value) = match open.kind {
-                Kind::Dict => (item, self.heap.next(&mut open.place)),
+                CollectionKind::Dict => (item, self.heap.next(&mut open.place)),
                 _ => (Value::Int(open.passed.into()), Some(item)),
             };
             open.passed = open.passed.saturating_add(1);

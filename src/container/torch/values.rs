@@ -48,7 +48,7 @@ pub enum Value {
     /// Another function or class. Only its name is kept.
     Foreign(Id),
     /// A list, tuple, dict or set, or a foreign function or class with its arguments.
-    Items(Kind, Id),
+    Items(CollectionKind, Id),
     /// The bytes of tensors.
     Storage(Id),
     /// A tensor.
@@ -59,7 +59,7 @@ pub enum Value {
 
 /// The kinds of values with items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CollectionKind {
     /// In brackets.
     List,
     /// In parentheses; also `torch.Size`.
@@ -84,11 +84,11 @@ impl Value {
             Value::Text(_) => "a text",
             Value::Bytes(_) | Value::Latin1(_) => "bytes",
             Value::Global(_) => "a function or class",
-            Value::Items(Kind::List, _) => "a list",
-            Value::Items(Kind::Tuple, _) => "a tuple",
-            Value::Items(Kind::Dict, _) => "a dict",
-            Value::Items(Kind::Set, _) => "a set",
-            Value::Foreign(_) | Value::Items(Kind::Foreign, _) => "of a foreign class",
+            Value::Items(CollectionKind::List, _) => "a list",
+            Value::Items(CollectionKind::Tuple, _) => "a tuple",
+            Value::Items(CollectionKind::Dict, _) => "a dict",
+            Value::Items(CollectionKind::Set, _) => "a set",
+            Value::Foreign(_) | Value::Items(CollectionKind::Foreign, _) => "of a foreign class",
             Value::Storage(_) => "a storage",
             Value::Tensor(_) => "a tensor",
             Value::Opaque => "a device or a complex number",
@@ -218,10 +218,10 @@ impl<'a> Heap<'a> {
     }
 
     /// Makes an empty list, tuple, dict or set.
-    pub fn make(&mut self, kind: Kind) -> Result<Value> {
+    pub fn make(&mut self, kind: CollectionKind) -> Result<Value> {
         let id = table_position(self.chains.len())?;
         push(self.budget, &mut self.chains, Chain::default())?;
-        self.has_foreign |= kind == Kind::Foreign;
+        self.has_foreign |= kind == CollectionKind::Foreign;
         Ok(Value::Items(kind, id))
     }
 
@@ -244,7 +244,7 @@ impl<'a> Heap<'a> {
     }
 
     /// Makes a list, tuple, dict or set with the current items of `from`.
-    pub fn copy(&mut self, kind: Kind, from: Id) -> Result<Value> {
+    pub fn copy(&mut self, kind: CollectionKind, from: Id) -> Result<Value> {
         let made = self.make(kind)?;
         let Value::Items(_, id) = made else { return Ok(made) };
         let mut place = self.front(from);
@@ -264,7 +264,7 @@ impl<'a> Heap<'a> {
     /// The module and name of a foreign function or class, or of the one that would make a value.
     pub fn foreign_name(&self, value: Value) -> Option<(&'a [u8], &'a [u8])> {
         let id = match value {
-            Value::Items(Kind::Foreign, id) => match self.items(id).next() {
+            Value::Items(CollectionKind::Foreign, id) => match self.items(id).next() {
                 Some(Value::Foreign(id)) => id,
                 _ => return None,
             },

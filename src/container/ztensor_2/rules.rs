@@ -16,7 +16,7 @@ use crate::model::component::MAX_RANK;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Component, Encoding, Format, LogicalType, Manifest, Object};
 use crate::model::structure::{parse_packing, Grouping, Groups, LayoutCheck};
-use crate::model::value::{Attributes, Kind, Value, ValueBuilder};
+use crate::model::value::{Attributes, Value, ValueBuilder, ValueKind};
 
 /// Why an object does not follow its layout.
 enum Fault {
@@ -186,7 +186,8 @@ fn check_scales(form: &str, scales: &Component) -> Checked {
 fn zero_points(attribute: Option<Value<'_>>, form: &str) -> Checked<(Option<i64>, bool)> {
     let get = |key: &str| attribute.and_then(|map| map.get(key));
     let value = get("value");
-    let is_integer = value.is_some_and(|value| matches!(value.kind(), Kind::Unsigned(_) | Kind::Negative(_)));
+    let is_integer =
+        value.is_some_and(|value| matches!(value.kind(), ValueKind::Unsigned(_) | ValueKind::Negative(_)));
     if (form == "implied") != is_integer || (form != "implied" && value.is_some()) {
         refuse!("its \"zero_point\" needs an integer \"value\" if its form is \"implied\", and only then");
     }
@@ -439,8 +440,10 @@ fn item(value: Value<'_>, depth: usize) -> Result<()> {
     }
     let deeper = depth.saturating_add(1);
     match value.kind() {
-        Kind::Tag(tag, _) => Err(broken!(Rule::Zt2CborSyntax, "a value has the tag {tag}")),
-        Kind::Simple(simple) => Err(broken!(Rule::Zt2CborSyntax, "a value is the simple value {simple}")),
+        ValueKind::Tag(tag, _) => Err(broken!(Rule::Zt2CborSyntax, "a value has the tag {tag}")),
+        ValueKind::Simple(simple) => {
+            Err(broken!(Rule::Zt2CborSyntax, "a value is the simple value {simple}"))
+        }
         _ => value.parts().try_for_each(|part| item(part, deeper)),
     }
 }

@@ -1,7 +1,7 @@
 //! Builds a value at the end of a tape, front to back. Also a value that owns its tape.
 
 use super::layout::{self, Element, MAX_DEPTH};
-use super::record::{Kind, Value};
+use super::record::{Value, ValueKind};
 use super::tape::{Open, Tape};
 use crate::error::{fail, Result};
 use crate::memory::Budget;
@@ -349,17 +349,17 @@ impl OwnedValue {
     }
 
     /// A value without items.
-    pub fn scalar(kind: Kind<'_>) -> Result<OwnedValue> {
+    pub fn scalar(kind: ValueKind<'_>) -> Result<OwnedValue> {
         OwnedValue::build(|builder| match kind {
-            Kind::Null => builder.null(),
-            Kind::Bool(truth) => builder.boolean(truth),
-            Kind::Unsigned(number) => builder.unsigned(number),
-            Kind::Negative(n) => builder.negative(n),
-            Kind::Float(number) => builder.float(number),
-            Kind::Text(text) => builder.text(text.as_str()),
-            Kind::Bytes(bytes) => builder.bytes(bytes),
-            Kind::Simple(number) => builder.simple(number),
-            Kind::Array(_) | Kind::Map(_) | Kind::Tag(..) => Err(fail!(Internal, "no scalar")),
+            ValueKind::Null => builder.null(),
+            ValueKind::Bool(truth) => builder.boolean(truth),
+            ValueKind::Unsigned(number) => builder.unsigned(number),
+            ValueKind::Negative(n) => builder.negative(n),
+            ValueKind::Float(number) => builder.float(number),
+            ValueKind::Text(text) => builder.text(text.as_str()),
+            ValueKind::Bytes(bytes) => builder.bytes(bytes),
+            ValueKind::Simple(number) => builder.simple(number),
+            ValueKind::Array(_) | ValueKind::Map(_) | ValueKind::Tag(..) => Err(fail!(Internal, "no scalar")),
         })
     }
 
@@ -377,7 +377,7 @@ impl std::fmt::Debug for OwnedValue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::Kind;
+    use super::super::record::ValueKind;
     use super::*;
 
     #[test]
@@ -414,7 +414,7 @@ mod tests {
             for (at, length) in lengths.into_iter().enumerate() {
                 let (key, value) = map.get(at).unwrap();
                 assert_eq!(key.as_text(), Some(&*at.to_string().repeat(length)));
-                let Kind::Array(items) = value.kind() else { panic!("{value:?}") };
+                let ValueKind::Array(items) = value.kind() else { panic!("{value:?}") };
                 assert_eq!(items.get(1).unwrap().as_text(), Some(&*"b".repeat(length)));
                 assert!(items.len() == 2 && items.get(2).is_none() && items.element() == Element::Text);
             }
@@ -431,7 +431,7 @@ mod tests {
             builder.numbers(dtype, &elements).unwrap();
             let position = builder.finish().unwrap();
             let value = tape.get(position);
-            let Kind::Array(items) = value.kind() else { panic!("{value:?}") };
+            let ValueKind::Array(items) = value.kind() else { panic!("{value:?}") };
             assert_eq!((value.dtype(), items.len()), (Some(dtype), 8));
             assert!(items.iter().all(|item| item.dtype() == Some(dtype)));
         }

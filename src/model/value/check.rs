@@ -1,41 +1,42 @@
 //! An order of values, and the check that readers would accept a value.
 
 use super::layout::MAX_DEPTH;
-use super::record::{Kind, Value};
+use super::record::{Value, ValueKind};
 use crate::error::{fail, Result};
 use crate::model::sort::find_duplicate;
 use std::cmp::Ordering;
 
 /// A total order for finding duplicate keys. Two values are equal if they are the same CBOR value.
 pub fn order(a: Value<'_>, b: Value<'_>) -> Ordering {
-    fn rank(kind: &Kind<'_>) -> u8 {
+    fn rank(kind: &ValueKind<'_>) -> u8 {
         match kind {
-            Kind::Null => 0,
-            Kind::Bool(_) => 1,
-            Kind::Unsigned(_) => 2,
-            Kind::Negative(_) => 3,
-            Kind::Float(_) => 4,
-            Kind::Text(_) => 5,
-            Kind::Bytes(_) => 6,
-            Kind::Array(_) => 7,
-            Kind::Map(_) => 8,
-            Kind::Tag(..) => 9,
-            Kind::Simple(_) => 10,
+            ValueKind::Null => 0,
+            ValueKind::Bool(_) => 1,
+            ValueKind::Unsigned(_) => 2,
+            ValueKind::Negative(_) => 3,
+            ValueKind::Float(_) => 4,
+            ValueKind::Text(_) => 5,
+            ValueKind::Bytes(_) => 6,
+            ValueKind::Array(_) => 7,
+            ValueKind::Map(_) => 8,
+            ValueKind::Tag(..) => 9,
+            ValueKind::Simple(_) => 10,
         }
     }
     match (a.kind(), b.kind()) {
-        (Kind::Bool(a), Kind::Bool(b)) => a.cmp(&b),
-        (Kind::Unsigned(a), Kind::Unsigned(b)) | (Kind::Negative(a), Kind::Negative(b)) => a.cmp(&b),
-        (Kind::Float(a), Kind::Float(b)) => a.to_bits().cmp(&b.to_bits()),
-        (Kind::Text(a), Kind::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
-        (Kind::Bytes(a), Kind::Bytes(b)) => a.cmp(b),
-        (Kind::Array(_), Kind::Array(_)) | (Kind::Map(_), Kind::Map(_)) => {
+        (ValueKind::Bool(a), ValueKind::Bool(b)) => a.cmp(&b),
+        (ValueKind::Unsigned(a), ValueKind::Unsigned(b))
+        | (ValueKind::Negative(a), ValueKind::Negative(b)) => a.cmp(&b),
+        (ValueKind::Float(a), ValueKind::Float(b)) => a.to_bits().cmp(&b.to_bits()),
+        (ValueKind::Text(a), ValueKind::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
+        (ValueKind::Bytes(a), ValueKind::Bytes(b)) => a.cmp(b),
+        (ValueKind::Array(_), ValueKind::Array(_)) | (ValueKind::Map(_), ValueKind::Map(_)) => {
             let (a, b) = (a.parts(), b.parts());
             let mut parts = a.zip(b).map(|(x, y)| order(x, y));
             parts.find(|part| part.is_ne()).unwrap_or(Ordering::Equal).then(a.len().cmp(&b.len()))
         }
-        (Kind::Tag(a, x), Kind::Tag(b, y)) => a.cmp(&b).then_with(|| order(x, y)),
-        (Kind::Simple(a), Kind::Simple(b)) => a.cmp(&b),
+        (ValueKind::Tag(a, x), ValueKind::Tag(b, y)) => a.cmp(&b).then_with(|| order(x, y)),
+        (ValueKind::Simple(a), ValueKind::Simple(b)) => a.cmp(&b),
         (a, b) => rank(&a).cmp(&rank(&b)),
     }
 }
@@ -76,7 +77,7 @@ pub fn check_writable(value: Value<'_>) -> Result<()> {
 }
 
 fn check_depth(value: Value<'_>, left: usize) -> Result<()> {
-    if !matches!(value.kind(), Kind::Array(_) | Kind::Map(_) | Kind::Tag(..)) {
+    if !matches!(value.kind(), ValueKind::Array(_) | ValueKind::Map(_) | ValueKind::Tag(..)) {
         return Ok(());
     }
     // An empty array or map counts as a level, too.
@@ -88,10 +89,10 @@ fn check_depth(value: Value<'_>, left: usize) -> Result<()> {
 
 fn check_parts(value: Value<'_>) -> Result<()> {
     match value.kind() {
-        Kind::Simple(v @ (20..=22 | 24..=31)) => {
+        ValueKind::Simple(v @ (20..=22 | 24..=31)) => {
             Err(fail!(InvalidArgument, "the simple value {v} is encoded otherwise or not at all"))
         }
-        Kind::Map(pairs) if !keys_are_unique(pairs.iter())? => {
+        ValueKind::Map(pairs) if !keys_are_unique(pairs.iter())? => {
             Err(fail!(InvalidArgument, "a map in an attribute has a key twice"))
         }
         _ => value.parts().try_for_each(check_parts),

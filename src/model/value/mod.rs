@@ -16,5 +16,5 @@ pub use check::{check_writable, keys_are_unique, order};
 pub use layout::Element;
 pub(crate) use layout::{bytes_of_size, record_size, MAX_DEPTH};
 pub(crate) use record::read_wide;
-pub use record::{Array, Kind, Map, Text, Value};
+pub use record::{Array, Map, Text, Value, ValueKind};
 pub use tape::Tape;

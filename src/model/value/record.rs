@@ -14,7 +14,7 @@ pub struct Value<'a> {
 /// The kind of a value, from CBOR's data model (RFC 7049). Other containers have a part of it. Numbers with
 /// different stated widths have the same kind.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind<'a> {
+pub enum ValueKind<'a> {
     /// `null`
     Null,
     /// `true` or `false`
@@ -82,42 +82,45 @@ impl<'a> Value<'a> {
     }
 
     /// The kind of this value.
-    pub fn kind(self) -> Kind<'a> {
+    pub fn kind(self) -> ValueKind<'a> {
         let record = self.record;
         let argument = || layout::long(record, 1).unwrap_or_default();
         let content = |start| record.get(start..record.len().saturating_sub(1)).unwrap_or_default();
         match self.tag() {
-            layout::NULL => Kind::Null,
-            layout::FALSE => Kind::Bool(false),
-            layout::TRUE => Kind::Bool(true),
-            layout::SIMPLE => Kind::Simple(record.get(1).copied().unwrap_or_default()),
-            layout::UNSIGNED => Kind::Unsigned(argument()),
-            layout::NEGATIVE => Kind::Negative(argument()),
-            layout::FLOAT => Kind::Float(f64::from_bits(argument())),
-            layout::SHORT_TEXT => Kind::Text(Text { with_nul: record.get(2..).unwrap_or_default() }),
-            layout::LONG_TEXT => Kind::Text(Text { with_nul: record.get(5..).unwrap_or_default() }),
-            layout::SHORT_BYTES => Kind::Bytes(content(2)),
-            layout::LONG_BYTES => Kind::Bytes(content(5)),
-            layout::ARRAY | layout::INDEXED_ARRAY => Kind::Array(Array { record }),
-            layout::MAP | layout::INDEXED_MAP => Kind::Map(Map { record }),
+            layout::NULL => ValueKind::Null,
+            layout::FALSE => ValueKind::Bool(false),
+            layout::TRUE => ValueKind::Bool(true),
+            layout::SIMPLE => ValueKind::Simple(record.get(1).copied().unwrap_or_default()),
+            layout::UNSIGNED => ValueKind::Unsigned(argument()),
+            layout::NEGATIVE => ValueKind::Negative(argument()),
+            layout::FLOAT => ValueKind::Float(f64::from_bits(argument())),
+            layout::SHORT_TEXT => ValueKind::Text(Text { with_nul: record.get(2..).unwrap_or_default() }),
+            layout::LONG_TEXT => ValueKind::Text(Text { with_nul: record.get(5..).unwrap_or_default() }),
+            layout::SHORT_BYTES => ValueKind::Bytes(content(2)),
+            layout::LONG_BYTES => ValueKind::Bytes(content(5)),
+            layout::ARRAY | layout::INDEXED_ARRAY => ValueKind::Array(Array { record }),
+            layout::MAP | layout::INDEXED_MAP => ValueKind::Map(Map { record }),
             layout::TAGGED => {
                 let number = layout::long(record, layout::NUMBER_AT).unwrap_or_default();
-                Kind::Tag(number, Value::first_of(record.get(layout::TAGGED_ITEM_AT..).unwrap_or_default()))
+                ValueKind::Tag(
+                    number,
+                    Value::first_of(record.get(layout::TAGGED_ITEM_AT..).unwrap_or_default()),
+                )
             }
             tag => layout::number_dtype(tag)
                 .and_then(|dtype| number(dtype, record.get(1..)?))
-                .unwrap_or(Kind::Null),
+                .unwrap_or(ValueKind::Null),
         }
     }
 
     /// The stated dtype of a number or bool, or of the elements of an array.
     pub fn dtype(self) -> Option<Dtype> {
         match self.kind() {
-            Kind::Array(items) => match items.element() {
+            ValueKind::Array(items) => match items.element() {
                 Element::Number(dtype) => Some(dtype),
                 _ => None,
             },
-            Kind::Bool(_) => Some(Dtype::Bool),
+            ValueKind::Bool(_) => Some(Dtype::Bool),
             _ => layout::number_dtype(self.tag()),
         }
     }
@@ -130,7 +133,7 @@ impl<'a> Value<'a> {
     /// The pairs, if it is a map.
     pub fn as_map(self) -> Option<Map<'a>> {
         match self.kind() {
-            Kind::Map(pairs) => Some(pairs),
+            ValueKind::Map(pairs) => Some(pairs),
             _ => None,
         }
     }
@@ -138,9 +141,9 @@ impl<'a> Value<'a> {
     /// The values directly in it: the items of an array, the keys and values of a map, or a tagged value.
     pub(crate) fn parts(self) -> Items<'a> {
         match self.kind() {
-            Kind::Array(items) => items.iter(),
-            Kind::Map(pairs) => pairs.iter().items,
-            Kind::Tag(..) => {
+            ValueKind::Array(items) => items.iter(),
+            ValueKind::Map(pairs) => pairs.iter().items,
+            ValueKind::Tag(..) => {
                 Items { rest: self.record.get(layout::TAGGED_ITEM_AT..).unwrap_or_default(), left: 1 }
             }
             _ => Items { rest: &[], left: 0 },
@@ -181,7 +184,7 @@ impl<'a> Value<'a> {
     /// The integer, if it is one and fits.
     pub fn as_u64(self) -> Option<u64> {
         match self.kind() {
-            Kind::Unsigned(v) => Some(v),
+            ValueKind::Unsigned(v) => Some(v),
             _ => None,
         }
     }
@@ -189,8 +192,8 @@ impl<'a> Value<'a> {
     /// The integer, if it is one and fits.
     pub fn as_i64(self) -> Option<i64> {
         match self.kind() {
-            Kind::Unsigned(v) => i64::try_from(v).ok(),
-            Kind::Negative(n) => i64::try_from(n).ok().map(|n| !n),
+            ValueKind::Unsigned(v) => i64::try_from(v).ok(),
+            ValueKind::Negative(n) => i64::try_from(n).ok().map(|n| !n),
             _ => None,
         }
     }
@@ -384,29 +387,29 @@ impl std::fmt::Debug for Map<'_> {
 }
 
 /// The number that an element represents.
-fn number(dtype: Dtype, element: &[u8]) -> Option<Kind<'static>> {
+fn number(dtype: Dtype, element: &[u8]) -> Option<ValueKind<'static>> {
     fn of<const N: usize>(element: &[u8]) -> Option<[u8; N]> {
         element.try_into().ok()
     }
     let signed = |value: i64| match u64::try_from(value) {
-        Ok(v) => Kind::Unsigned(v),
+        Ok(v) => ValueKind::Unsigned(v),
         // It is negative, so `!value` is -1 - value.
-        Err(_) => Kind::Negative(u64::try_from(!value).unwrap_or_default()),
+        Err(_) => ValueKind::Negative(u64::try_from(!value).unwrap_or_default()),
     };
     Some(match dtype {
-        Dtype::F64 => Kind::Float(f64::from_ne_bytes(of(element)?)),
-        Dtype::F32 => Kind::Float(f32::from_ne_bytes(of(element)?).into()),
-        Dtype::F16 => Kind::Float(f16::from_ne_bytes(of(element)?).to_f64()),
-        Dtype::Bf16 => Kind::Float(bf16::from_ne_bytes(of(element)?).to_f64()),
+        Dtype::F64 => ValueKind::Float(f64::from_ne_bytes(of(element)?)),
+        Dtype::F32 => ValueKind::Float(f32::from_ne_bytes(of(element)?).into()),
+        Dtype::F16 => ValueKind::Float(f16::from_ne_bytes(of(element)?).to_f64()),
+        Dtype::Bf16 => ValueKind::Float(bf16::from_ne_bytes(of(element)?).to_f64()),
         Dtype::I64 => signed(i64::from_ne_bytes(of(element)?)),
         Dtype::I32 => signed(i32::from_ne_bytes(of(element)?).into()),
         Dtype::I16 => signed(i16::from_ne_bytes(of(element)?).into()),
         Dtype::I8 => signed(i8::from_ne_bytes(of(element)?).into()),
-        Dtype::U64 => Kind::Unsigned(u64::from_ne_bytes(of(element)?)),
-        Dtype::U32 => Kind::Unsigned(u32::from_ne_bytes(of(element)?).into()),
-        Dtype::U16 => Kind::Unsigned(u16::from_ne_bytes(of(element)?).into()),
-        Dtype::U8 => Kind::Unsigned(u8::from_ne_bytes(of(element)?).into()),
-        Dtype::Bool => Kind::Bool(element != [0]),
+        Dtype::U64 => ValueKind::Unsigned(u64::from_ne_bytes(of(element)?)),
+        Dtype::U32 => ValueKind::Unsigned(u32::from_ne_bytes(of(element)?).into()),
+        Dtype::U16 => ValueKind::Unsigned(u16::from_ne_bytes(of(element)?).into()),
+        Dtype::U8 => ValueKind::Unsigned(u8::from_ne_bytes(of(element)?).into()),
+        Dtype::Bool => ValueKind::Bool(element != [0]),
     })
 }
 

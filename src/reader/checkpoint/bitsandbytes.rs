@@ -6,7 +6,7 @@ use super::plan::{is_float, Nested, Plan, Table};
 use crate::convert::scaled::{Formula, Order, Packed, Steps};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::Dtype;
-use crate::model::value::{Kind, Value};
+use crate::model::value::{Value, ValueKind};
 use crate::reader::object::Object;
 
 /// Codes in a map.
@@ -27,7 +27,7 @@ pub fn describe_4_bits(found: &Found<'_>, _: &Config, to: &mut Description) -> R
         let number = json.get().get(key).and_then(Value::as_u64).filter(|number| *number > 0);
         number.ok_or_else(|| state.wrong(format_args!("it says no {key}")))
     };
-    let Some(Kind::Array(dimensions)) = json.get().get("shape").map(Value::kind) else {
+    let Some(ValueKind::Array(dimensions)) = json.get().get("shape").map(Value::kind) else {
         return Err(state.wrong(format_args!("it says no shape")));
     };
     let mut shape = [0u64; 3];
@@ -66,8 +66,8 @@ pub fn describe_4_bits(found: &Found<'_>, _: &Config, to: &mut Description) -> R
     found.required("nested_scales")?;
     found.required("nested_map")?;
     let offset = match json.get().get("nested_offset").map(Value::kind) {
-        Some(Kind::Float(offset)) => offset,
-        Some(Kind::Unsigned(offset)) => offset as f64,
+        Some(ValueKind::Float(offset)) => offset,
+        Some(ValueKind::Unsigned(offset)) => offset as f64,
         _ => return Err(state.wrong(format_args!("it says no nested_offset"))),
     };
     to.number("nested_block_size", number("nested_blocksize")?)?;
@@ -93,7 +93,7 @@ pub fn plan_4_bits(object: &Object<'_>) -> Result<Plan> {
     }
     let block_size = object.attribute("nested_block_size")?.max(1);
     let offset = match object.attributes().and_then(|map| map.get("nested_offset")).map(Value::kind) {
-        Some(Kind::Float(offset)) => offset as f32,
+        Some(ValueKind::Float(offset)) => offset as f32,
         _ => return Err(fail!(Unsupported, "its attribute \"nested_offset\" is no float")),
     };
     let of_scales = count.div_ceil(block).div_ceil(block_size);

@@ -5,7 +5,7 @@ use crate::error::{broken, fail, try_format, Cause, Error, Result, Rule};
 use crate::io::path;
 use crate::memory::{in_memory, zeroed, Budget};
 use crate::model::sort::sort_by;
-use crate::model::value::{Kind, OwnedValue, Value};
+use crate::model::value::{OwnedValue, Value, ValueKind};
 use crate::reader::store::Store;
 use std::path::Path;
 
@@ -125,7 +125,7 @@ impl Config {
         key: &str,
         read: impl Fn(Value<'v>) -> Option<T>,
     ) -> Option<T> {
-        let value = map.get(key).filter(|value| !matches!(value.kind(), Kind::Null))?;
+        let value = map.get(key).filter(|value| !matches!(value.kind(), ValueKind::Null))?;
         let found = read(value);
         if found.is_none() && self.broken.is_none() {
             let what = "config.json: its value for";
@@ -191,8 +191,8 @@ impl Config {
             let group_size = group_size.and_then(|size| u64::try_from(size).ok()).filter(|size| *size > 0);
             let is_symmetric = self.value(weights, "symmetric", truth).unwrap_or(true);
             let has_order = match weights.get("actorder").map(Value::kind) {
-                Some(Kind::Bool(is_so)) => is_so,
-                Some(Kind::Text(order)) => ["group", "dynamic"].contains(&order.as_str()),
+                Some(ValueKind::Bool(is_so)) => is_so,
+                Some(ValueKind::Text(order)) => ["group", "dynamic"].contains(&order.as_str()),
                 _ => false,
             };
             let is_float = self.text(weights, "type")?.is_some_and(|kind| kind == "float");
@@ -240,14 +240,14 @@ impl Config {
 
 fn truth(value: Value<'_>) -> Option<bool> {
     match value.kind() {
-        Kind::Bool(truth) => Some(truth),
+        ValueKind::Bool(truth) => Some(truth),
         _ => None,
     }
 }
 
 /// Two sizes.
 fn numbers(list: Value<'_>) -> Option<[u64; 2]> {
-    let Kind::Array(items) = list.kind() else { return None };
+    let ValueKind::Array(items) = list.kind() else { return None };
     match (items.len(), items.get(0)?.as_u64(), items.get(1)?.as_u64()) {
         (2, Some(a @ 1..), Some(b @ 1..)) => Some([a, b]),
         _ => None,

@@ -7,7 +7,7 @@ use crate::error::{broken, fail, Result, Rule};
 use crate::memory::{in_memory, zeroed};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Format};
-use crate::model::value::{Attributes, Element, Kind, OwnedValue, Value};
+use crate::model::value::{Attributes, Element, OwnedValue, Value, ValueKind};
 use crate::reader::object::{Component, Object};
 
 /// Attributes that have, under the role of each tensor, its shape, its type if its component has another, and
@@ -106,7 +106,9 @@ impl<'f> Object<'f> {
             });
         }
         for part in scheme.parts {
-            let Some(Kind::Bytes(bytes)) = self.stated(PARTS, part.role).map(Value::kind) else { continue };
+            let Some(ValueKind::Bytes(bytes)) = self.stated(PARTS, part.role).map(Value::kind) else {
+                continue;
+            };
             let name = self.stated(TYPES, part.role).and_then(|name| name.as_text()).unwrap_or_default();
             let (dtype, logical) = type_called(name);
             let tensor = StoredTensor {
@@ -180,7 +182,7 @@ impl<'f> Object<'f> {
                 builder.bytes(&bytes)?;
             }
             for (role, part) in self.stated_of_others(PARTS) {
-                let Kind::Bytes(bytes) = part.kind() else { continue };
+                let ValueKind::Bytes(bytes) = part.kind() else { continue };
                 builder.text(role)?;
                 builder.bytes(bytes)?;
             }
@@ -224,7 +226,7 @@ impl<'f> Object<'f> {
     }
 
     fn stated_shape(&self, role: &str) -> Result<Vec<u64>> {
-        let Some(Kind::Array(items)) = self.stated(SHAPES, role).map(Value::kind) else {
+        let Some(ValueKind::Array(items)) = self.stated(SHAPES, role).map(Value::kind) else {
             return Err(fail!(
                 Unsupported,
                 "the shape of its {role} is not known: the object has no attribute {SHAPES:?} that says it"

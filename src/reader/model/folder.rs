@@ -32,7 +32,7 @@ pub fn choose(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result<M
             claim(listing, &mut taken, extras(index, Some(listing), finder.budget)?.into_iter());
         }
         push(&mut known, name)?;
-        push(&mut all, Candidate::new(name, Kind::Index(index))?)?;
+        push(&mut all, Candidate::new(name, CandidateKind::Index(index))?)?;
     }
     let roots = take_shards(finder, folder, listing, &mut taken)?;
     let is_model = |name: &&String| family(name).is_some() && !name.starts_with('.');
@@ -46,14 +46,17 @@ pub fn choose(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result<M
             None => {
                 let shards = roots.iter().position(|(root, _)| *root == name.as_str());
                 let shards = shards.and_then(|at| roots.get(at)).map(|(_, shards)| shards.as_slice());
-                push(&mut all, Candidate::new(name, Kind::File(copies(shards.unwrap_or_default())?))?)?;
+                push(
+                    &mut all,
+                    Candidate::new(name, CandidateKind::File(copies(shards.unwrap_or_default())?))?,
+                )?;
             }
         }
     }
     sort(&mut sets);
     for set in sets.chunk_by(|(one, _), (other, _)| one.is_of_set(other)) {
         if let Some((numbered, name)) = set.first() {
-            push(&mut all, Candidate::new(name, Kind::Set(*numbered))?)?;
+            push(&mut all, Candidate::new(name, CandidateKind::Set(*numbered))?)?;
         }
     }
     reduce(&mut all)?;
@@ -63,7 +66,7 @@ pub fn choose(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result<M
     }
     if all.is_empty() {
         for name in &states {
-            push(&mut all, Candidate::new(name, Kind::File(Vec::new()))?)?;
+            push(&mut all, Candidate::new(name, CandidateKind::File(Vec::new()))?)?;
         }
     }
     let chosen = match (all.pop(), all.len()) {
@@ -101,9 +104,9 @@ fn open_as(
     let path = path::join(folder, Path::new(chosen.name))?;
     let mut names = Vec::new();
     let found = match chosen.kind {
-        Kind::Index(index) => finder.of_index(folder, &path, index?, Some(listing))?,
-        Kind::Set(numbered) => finder.of_set(folder, &numbered, Some(listing))?,
-        Kind::File(shards) => {
+        CandidateKind::Index(index) => finder.of_index(folder, &path, index?, Some(listing))?,
+        CandidateKind::Set(numbered) => finder.of_set(folder, &numbered, Some(listing))?,
+        CandidateKind::File(shards) => {
             names = shards;
             Found::Model(finder.alone(&path)?)
         }
@@ -330,11 +333,11 @@ pub struct Candidate<'l> {
     pub name: &'l str,
     stem: String,
     family: Option<Family>,
-    pub kind: Kind<'l>,
+    pub kind: CandidateKind<'l>,
 }
 
 /// The kind of a candidate.
-pub enum Kind<'l> {
+pub enum CandidateKind<'l> {
     /// An index, or the error of reading it.
     Index(Result<ShardIndex>),
     /// Numbered files.
@@ -344,17 +347,17 @@ pub enum Kind<'l> {
 }
 
 impl<'l> Candidate<'l> {
-    pub fn new(name: &'l str, kind: Kind<'l>) -> Result<Candidate<'l>> {
+    pub fn new(name: &'l str, kind: CandidateKind<'l>) -> Result<Candidate<'l>> {
         let (stem, found) = stem(name)?;
         let of_index = match &kind {
-            Kind::Index(Ok(index)) => family(index.file(0)),
+            CandidateKind::Index(Ok(index)) => family(index.file(0)),
             _ => None,
         };
         Ok(Candidate { name, stem, family: found.or(of_index), kind })
     }
 
     pub fn is_index(&self) -> bool {
-        matches!(self.kind, Kind::Index(_))
+        matches!(self.kind, CandidateKind::Index(_))
     }
 
     /// Whether the other candidate may be shards of an earlier or later state of this file. A replacement
@@ -363,7 +366,9 @@ impl<'l> Candidate<'l> {
         let is_generation = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         let is_own = behind_stem.is_empty() || behind_stem.strip_prefix("-r").is_some_and(is_generation);
         let is_zt = self.name.ends_with(".zt") && other.name.ends_with(".zt");
-        is_own && is_zt && matches!((&self.kind, &other.kind), (Kind::File(_), Kind::Set(_)))
+        is_own
+            && is_zt
+            && matches!((&self.kind, &other.kind), (CandidateKind::File(_), CandidateKind::Set(_)))
     }
 
     /// Whether both are forms of one model, and this one is preferred.
@@ -375,11 +380,11 @@ impl<'l> Candidate<'l> {
         match other.stem.strip_prefix(self.stem.as_str()) {
             Some("") => match (&self.kind, &other.kind) {
                 _ if one != two => one.is_preferred_to(two),
-                (Kind::Index(Ok(index)), Kind::Index(Ok(others))) => {
+                (CandidateKind::Index(Ok(index)), CandidateKind::Index(Ok(others))) => {
                     index.is_same(others) && self.name < other.name
                 }
-                (Kind::Index(_), Kind::Index(_)) => false,
-                (Kind::Index(_), _) => true,
+                (CandidateKind::Index(_), CandidateKind::Index(_)) => false,
+                (CandidateKind::Index(_), _) => true,
                 _ => self.may_have_left(other, ""),
             },
             Some(variant) if variant.starts_with('.') => !self.stem.is_empty(),
@@ -401,7 +406,7 @@ pub fn is_one_model(one: &str, other: &str) -> Result<bool> {
 pub fn preferred_index(found: Vec<(&str, ShardIndex)>) -> Result<Option<(&str, ShardIndex)>> {
     let mut all = with_capacity(found.len())?;
     for (name, index) in found {
-        all.push(Candidate::new(name, Kind::Index(Ok(index)))?);
+        all.push(Candidate::new(name, CandidateKind::Index(Ok(index)))?);
     }
     reduce(&mut all)?;
     if all.len() > 1 {
@@ -409,7 +414,7 @@ pub fn preferred_index(found: Vec<(&str, ShardIndex)>) -> Result<Option<(&str, S
         return Err(fail!(InvalidArgument, "several indexes name it, so name one of them: {names}"));
     }
     Ok(all.pop().and_then(|candidate| match candidate.kind {
-        Kind::Index(Ok(index)) => Some((candidate.name, index)),
+        CandidateKind::Index(Ok(index)) => Some((candidate.name, index)),
         _ => None,
     }))
 }

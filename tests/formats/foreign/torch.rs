@@ -5,7 +5,7 @@ use super::common::ReadOnly;
 use super::{folder, open_each, verify};
 use ztensor::error::{Cause, Rule};
 use ztensor::model::manifest::Container;
-use ztensor::model::value::Kind;
+use ztensor::model::value::ValueKind;
 use ztensor::reader::{File, Hyperslab, Mode, OpenOptions, VerifyOptions};
 
 fn open(name: &str) -> File {
@@ -73,7 +73,7 @@ fn plain_values_are_attributes_by_their_key_paths() {
     let file = open("amber-checkpoint-nested.pt");
     let get = |key: &str| file.attributes().and_then(|map| map.get(key)).unwrap_or_else(|| panic!("{key}"));
     let items = |key: &str| match get(key).kind() {
-        Kind::Array(items) => items.iter().map(|item| format!("{item:?}")).collect::<Vec<_>>(),
+        ValueKind::Array(items) => items.iter().map(|item| format!("{item:?}")).collect::<Vec<_>>(),
         other => panic!("{other:?}"),
     };
     let shown = |key: &str| format!("{:?}", get(key).kind());

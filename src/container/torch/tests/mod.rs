@@ -7,7 +7,7 @@ use super::decode::Attributes;
 use super::globals::Global;
 use super::pickle::{read, Pickle};
 use super::tree::{walk, Visit};
-use super::values::{Heap, Id, Kind, Value};
+use super::values::{CollectionKind, Heap, Id, Value};
 use crate::error::{Cause, Result, Rule};
 use crate::memory::Budget;
 use crate::model::value::Tape;
@@ -414,8 +414,9 @@ fn memory_is_charged() {
 
 #[test]
 fn kinds_are_named_in_messages() {
-    let kinds = [Value::None, Value::Opaque, Value::Global(Global::Dict), Value::Items(Kind::Dict, 0)]
-        .map(Value::kind);
+    let kinds =
+        [Value::None, Value::Opaque, Value::Global(Global::Dict), Value::Items(CollectionKind::Dict, 0)]
+            .map(Value::kind);
     assert_eq!(kinds, ["None", "a device or a complex number", "a function or class", "a dict"]);
 }
 
@@ -426,7 +427,9 @@ fn surrogates_by_themselves_are_kept_as_their_bytes() {
     for bytes in [&b"\xed\xa0\x80"[..], b"a\xed\xbf\xbfb\xed\xa0\x80", "\u{e9}\u{d7ff}".as_bytes()] {
         let pickle = whole([b"}", &of(bytes)[..], &tensor(), b"s"].concat());
         let budget = Budget::new(MEMORY);
-        let Pickle { heap, root: Value::Items(Kind::Dict, id), .. } = &read(&pickle, &budget).unwrap() else {
+        let Pickle { heap, root: Value::Items(CollectionKind::Dict, id), .. } =
+            &read(&pickle, &budget).unwrap()
+        else {
             panic!("{bytes:?}")
         };
         assert_eq!(heap.text(heap.items(*id).next().unwrap()), Some(bytes));
