@@ -9,7 +9,7 @@
 use crate::container::capabilities::{
     AttributeKeys, Capabilities, Encodings, LogicalTypes, Roles, SharedBytes, FOREIGN,
 };
-use crate::container::cbor::fields::{Decoder, SeenKeys};
+use crate::container::cbor::fields::{FieldReader, SeenKeys};
 use crate::container::cbor::{encode as put, packed, Head};
 use crate::container::frame::Input;
 use crate::container::frame::{frame, Detected, Ends, Frame, Limits, ALIGNMENT};
@@ -184,7 +184,7 @@ pub fn decode(
     budget: &Budget,
 ) -> Result<Manifest> {
     let bytes = input.read(frame.manifest.clone())?;
-    let mut d = Decoder::new(frame, bytes, budget);
+    let mut d = FieldReader::new(frame, bytes, budget);
     d.manifest.container = Some(Container::V0_1);
     d.manifest.version_text = Some(d.push_text("0.1.0")?);
     if bytes.is_empty() {
@@ -225,7 +225,7 @@ struct Fields {
 }
 
 /// Reads the map that defines a tensor. Other fields are added to `keys`.
-fn fields(d: &mut Decoder<'_>, keys: &mut SeenKeys) -> Result<Fields> {
+fn fields(d: &mut FieldReader<'_>, keys: &mut SeenKeys) -> Result<Fields> {
     let mut f = Fields::default();
     let mut left = d.map(Rule::ObjectType, "its definition")?;
     while d.cursor.another(&mut left)? {
@@ -306,7 +306,7 @@ fn fields(d: &mut Decoder<'_>, keys: &mut SeenKeys) -> Result<Fields> {
 }
 
 /// Reads a tensor into an object with one component.
-fn tensor(d: &mut Decoder<'_>) -> Result<()> {
+fn tensor(d: &mut FieldReader<'_>) -> Result<()> {
     let mut keys = SeenKeys::default();
     let f = fields(d, &mut keys)?;
     let custom = keys.into_unknown()?;

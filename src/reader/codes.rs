@@ -1,7 +1,7 @@
 //! Reads the codes of an object with scales as numbers: all of them, a range, or a hyperslab.
 
 use super::entries::WithReader;
-use super::groups::Decoder;
+use super::groups::GroupsDecoder;
 use super::object::{Component, Object};
 use super::view::ViewPart;
 use crate::convert::scaled::{Elements, Made};
@@ -38,7 +38,8 @@ impl<'f> Object<'f> {
             (Some(zeros), Some(bytes)) => Some(zeros.elements_of(bytes.as_slice())?),
             _ => None,
         };
-        let mut decoder = Decoder::new(groups, self.shape(), scales, zeros).map_err(|e| self.wrap(e))?;
+        let mut decoder =
+            GroupsDecoder::new(groups, self.shape(), scales, zeros).map_err(|e| self.wrap(e))?;
         body(&mut |taken, dst| data.read_codes(&mut decoder, groups, to, taken, dst))
     }
 }
@@ -47,7 +48,7 @@ impl Component<'_> {
     /// Fills `dst` with the wanted numbers. Returns how many numbers the conversion loses.
     fn read_codes(
         &self,
-        decoder: &mut Decoder<'_>,
+        decoder: &mut GroupsDecoder<'_>,
         groups: Groups,
         to: Dtype,
         taken: &Taken<'_>,
@@ -184,7 +185,7 @@ impl Codes<'_> {
     /// Calls `body` with these elements.
     fn decode(
         &self,
-        decoder: &mut Decoder<'_>,
+        decoder: &mut GroupsDecoder<'_>,
         elements: Range<u64>,
         body: &mut dyn FnMut(&[f32]) -> Result<()>,
     ) -> Result<()> {

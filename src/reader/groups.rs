@@ -160,7 +160,7 @@ struct Factors {
 }
 
 /// Decodes the codes of an object, front to back.
-pub(super) struct Decoder<'a> {
+pub(super) struct GroupsDecoder<'a> {
     groups: Groups,
     place: Place,
     scales: Window<'a>,
@@ -168,14 +168,14 @@ pub(super) struct Decoder<'a> {
     factors: Factors,
 }
 
-impl<'a> Decoder<'a> {
+impl<'a> GroupsDecoder<'a> {
     /// Makes a decoder for parts whose sizes fit the shape and the groups.
     pub(super) fn new(
         groups: Groups,
         shape: &[u64],
         scales: Elements<'a>,
         zeros: Option<Elements<'a>>,
-    ) -> Result<Decoder<'a>> {
+    ) -> Result<GroupsDecoder<'a>> {
         let axis = usize::try_from(groups.axis).unwrap_or(usize::MAX);
         let along = shape.get(axis).copied().unwrap_or(0);
         let inner = shape.get(axis.saturating_add(1)..).and_then(element_count).unwrap_or(0);
@@ -196,7 +196,7 @@ impl<'a> Decoder<'a> {
         let scales = Window::new(scales, Dtype::F64)?;
         let none = [0.0; WINDOW];
         let factors = Factors { scales: none, zeros: none, start: 0, count: 0, are_exact: false };
-        Ok(Decoder { groups, place, scales, zeros, factors })
+        Ok(GroupsDecoder { groups, place, scales, zeros, factors })
     }
 
     /// Continue with element number `at`.

@@ -123,7 +123,10 @@ fn writers_of_several_processes_lose_nothing_and_readers_see_old_or_new() {
                                 let mut bytes = vec![0; component.size().unwrap() as usize];
                                 if let Err(e) = component.read(&mut bytes) {
                                     // Appends and repairs followed each other faster than the reader looked.
-                                    assert!(mode == Mode::Read && e.message().contains("open it again"), "{mode:?}: {e}");
+                                    assert!(
+                                        mode == Mode::Read && e.message().contains("open it again"),
+                                        "{mode:?}: {e}"
+                                    );
                                     changed += 1;
                                     break;
                                 }

@@ -14,7 +14,7 @@ use crate::model::value::{self, Attributes, Tape, Value};
 use std::borrow::Cow;
 
 /// Reads a manifest.
-pub struct Decoder<'a> {
+pub struct FieldReader<'a> {
     /// The current position.
     pub cursor: Cursor<'a>,
     /// What was read so far.
@@ -114,10 +114,10 @@ fn wrong(at: u64, rule: Rule, what: &str, wanted: &str, found: &Head) -> Error {
     broken!(rule, "{what} at offset {at} is {}, not {wanted}", found.kind())
 }
 
-impl<'a> Decoder<'a> {
+impl<'a> FieldReader<'a> {
     /// A decoder at the start of the manifest.
     pub fn new(frame: &Frame, bytes: &'a [u8], budget: &'a Budget) -> Self {
-        Decoder {
+        FieldReader {
             cursor: Cursor::new(bytes, frame.manifest.start).within(budget),
             manifest: Manifest::default(),
             roles: Vec::new(),
@@ -140,7 +140,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Reads a map key, which the specification defines as text. Known keys are compared by their bytes;
-    /// [`Decoder::checked`] has to check that an unknown one is UTF-8.
+    /// [`FieldReader::checked`] has to check that an unknown one is UTF-8.
     #[inline(always)]
     pub fn key(&mut self) -> Result<MapKey<'a>> {
         match self.cursor.short_text() {

@@ -12,7 +12,7 @@
 
 use super::cursor::{Cursor, Head};
 use super::fast_path::unsigned;
-use super::fields::Decoder;
+use super::fields::FieldReader;
 use crate::container::tables::add;
 use crate::error::Result;
 use crate::model::manifest::{table_position, Component, Manifest, Object, RareNames, TextId};
@@ -137,9 +137,9 @@ impl<'a, F: Form> TemplateCache<'a, F> {
     #[inline(always)]
     pub fn object(
         &mut self,
-        d: &mut Decoder<'a>,
+        d: &mut FieldReader<'a>,
         name: TextId,
-        plain: impl FnOnce(&mut Decoder<'a>) -> Result<()>,
+        plain: impl FnOnce(&mut FieldReader<'a>) -> Result<()>,
     ) -> Result<()> {
         #[cfg(test)]
         if tests::PLAIN.get() {
@@ -184,7 +184,7 @@ impl<'a, F: Form> TemplateCache<'a, F> {
 
     /// Adds the matched object to the manifest's tables, if it follows the rules.
     #[inline(always)]
-    fn add_matched(&self, d: &mut Decoder<'a>, name: TextId) -> Result<bool> {
+    fn add_matched(&self, d: &mut FieldReader<'a>, name: TextId) -> Result<bool> {
         let Some(template) = self.templates.get(self.last) else { return Ok(false) };
         let shape = self.values.numbers.get(template.shape.clone()).unwrap_or_default();
         let (shape_start, rank) = d.intern_shape(shape)?;

@@ -45,7 +45,7 @@ pub(super) fn decode_by(
     let mut tape = Tape::default();
     let mut keys = KeyMap::new(&mut tape, budget)?;
     let reach = Reach { file_size: input.file_size(), limit: limits.manifest_size };
-    let mut decoder = Decoder::new(limits, budget)?;
+    let mut decoder = MetadataReader::new(limits, budget)?;
     let (mut start, mut least) = (0u64, 0u64);
     loop {
         let end = start.saturating_add(least.max(ahead)).min(reach.limit).min(reach.file_size);
@@ -78,7 +78,7 @@ pub(super) fn decode_by(
 type Type = Option<(Dtype, Option<Logical>)>;
 
 /// The state of reading.
-struct Decoder<'b> {
+struct MetadataReader<'b> {
     manifest: Manifest,
     limits: &'b Limits,
     budget: &'b Budget,
@@ -94,11 +94,11 @@ struct Decoder<'b> {
     last_shape: (u32, u32),
 }
 
-impl<'b> Decoder<'b> {
+impl<'b> MetadataReader<'b> {
     fn new(limits: &'b Limits, budget: &'b Budget) -> Result<Self> {
         let mut manifest = Manifest::default();
         let role = manifest.intern_role(ROLE)?;
-        Ok(Decoder {
+        Ok(MetadataReader {
             manifest,
             limits,
             budget,

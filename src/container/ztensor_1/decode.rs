@@ -6,7 +6,7 @@
 //! in the tensor: it is for `values` or `data`, while sparse indices are always u64.
 
 use super::ends::footer_missing;
-use crate::container::cbor::fields::{name_blocks, Decoder, SeenKeys};
+use crate::container::cbor::fields::{name_blocks, FieldReader, SeenKeys};
 use crate::container::cbor::template::{Form, Meaning, TemplateCache};
 use crate::container::cbor::{packed, packed_dtypes};
 use crate::container::frame::{Frame, Input, Limits};
@@ -57,7 +57,7 @@ fn decode_dialect(
     budget: &Budget,
     dialect: Dialect,
 ) -> Result<Manifest> {
-    let mut d = Decoder::new(frame, bytes, budget);
+    let mut d = FieldReader::new(frame, bytes, budget);
     let mut keys = SeenKeys::default();
     let mut left = d.map(Rule::RootType, "the manifest")?;
     while d.cursor.another(&mut left)? {
@@ -109,7 +109,7 @@ fn version(text: &str) -> Result<Container> {
     Ok(if matches!(minor, "" | "1") { Container::V1_1 } else { Container::V1_2 })
 }
 
-fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: Dialect) -> Result<()> {
+fn objects(d: &mut FieldReader<'_>, limits: &Limits, dialect: Dialect) -> Result<()> {
     // The least size of an object with one component. If more objects are declared than fit in the remaining
     // bytes, that number is not used.
     const MIN_ENTRY_SIZE: u64 = 48;
@@ -154,7 +154,7 @@ impl Form for Objects {
     }
 }
 
-fn object(d: &mut Decoder<'_>, name: TextId, dialect: Dialect) -> Result<()> {
+fn object(d: &mut FieldReader<'_>, name: TextId, dialect: Dialect) -> Result<()> {
     let mut keys = SeenKeys::default();
     let mut left = d.map(Rule::ObjectType, "its definition")?;
     let (mut shape, mut format, mut attributes, mut dtype) = (None, None, None, None);
@@ -203,7 +203,7 @@ fn object(d: &mut Decoder<'_>, name: TextId, dialect: Dialect) -> Result<()> {
     Ok(())
 }
 
-fn components(d: &mut Decoder<'_>, dialect: Dialect) -> Result<()> {
+fn components(d: &mut FieldReader<'_>, dialect: Dialect) -> Result<()> {
     let mut left = d.map(Rule::ComponentsType, "\"components\"")?;
     while d.cursor.another(&mut left)? {
         let role = d.role()?;
@@ -215,7 +215,7 @@ fn components(d: &mut Decoder<'_>, dialect: Dialect) -> Result<()> {
 }
 
 #[inline(never)]
-fn format_slow(d: &mut Decoder<'_>) -> Result<Format> {
+fn format_slow(d: &mut FieldReader<'_>) -> Result<Format> {
     let text = d.text(Rule::FormatType, "\"format\"")?;
     match Format::from_name(&text) {
         Some(format) => Ok(format),
@@ -231,7 +231,7 @@ enum NamedLogical {
     Other,
 }
 
-fn component(d: &mut Decoder<'_>, role: TextId, dialect: Dialect) -> Result<()> {
+fn component(d: &mut FieldReader<'_>, role: TextId, dialect: Dialect) -> Result<()> {
     let mut keys = SeenKeys::default();
     let mut left = d.map(Rule::ComponentType, "its definition")?;
     let (mut offset, mut length, mut size) = (None, None, None);
@@ -302,7 +302,7 @@ fn component(d: &mut Decoder<'_>, role: TextId, dialect: Dialect) -> Result<()> 
 const DTYPES: [(u64, Dtype); Dtype::ALL.len()] = packed_dtypes(Dtype::ALL);
 
 #[inline(never)]
-fn dtype_slow(d: &mut Decoder<'_>, dialect: Dialect, rare: &mut RareNames) -> Result<Option<NamedDtype>> {
+fn dtype_slow(d: &mut FieldReader<'_>, dialect: Dialect, rare: &mut RareNames) -> Result<Option<NamedDtype>> {
     let text = d.text(Rule::DtypeType, "\"dtype\"")?;
     let dtype = match dialect {
         Dialect::V1_0 => Dtype::from_old_name(&text).map(|dtype| (dtype, None)),
@@ -314,7 +314,7 @@ fn dtype_slow(d: &mut Decoder<'_>, dialect: Dialect, rare: &mut RareNames) -> Re
     Ok(dtype)
 }
 
-fn encoding_by_name(d: &mut Decoder<'_>, rare: &mut RareNames) -> Result<Encoding> {
+fn encoding_by_name(d: &mut FieldReader<'_>, rare: &mut RareNames) -> Result<Encoding> {
     Ok(match d.optional_text(Rule::EncodingType, "\"encoding\"")?.as_deref() {
         None => Encoding::Raw,
         Some(name) => match Encoding::from_name(name) {
@@ -381,7 +381,7 @@ pub fn decode_1_0(
 /// Whether the manifest has `tensors`. Returns false if it cannot be read; the only error is lack of memory.
 fn has_tensors(frame: &Frame, bytes: &[u8], budget: &Budget) -> Result<bool> {
     let look = || -> Result<bool> {
-        let mut d = Decoder::new(frame, bytes, budget);
+        let mut d = FieldReader::new(frame, bytes, budget);
         let mut left = d.map(Rule::RootType, "the manifest")?;
         while d.cursor.another(&mut left)? {
             if *d.key()? == *b"tensors" {
@@ -417,7 +417,7 @@ impl Dialect {
 }
 
 /// Gives the components from `first` on the dtype of their tensor, if they have none.
-fn spread_dtype(d: &mut Decoder<'_>, first: usize, name: &str) -> Result<()> {
+fn spread_dtype(d: &mut FieldReader<'_>, first: usize, name: &str) -> Result<()> {
     let known = Dtype::from_old_name(name);
     let mut kept = None; // stored once, however many components use it
     for at in first..d.manifest.components.len() {
@@ -454,7 +454,7 @@ mod tests {
         let bytes = [map(4), map(8), map(4), map(4), map(8)].concat();
         let frame = Frame::with_data_first(Container::V1_2, 64..64 + bytes.len() as u64, 1000);
         let budget = Budget::new(u64::MAX);
-        let mut d = Decoder::new(&frame, &bytes, &budget);
+        let mut d = FieldReader::new(&frame, &bytes, &budget);
         let kept: Vec<usize> = (0..5).map(|_| d.object_attributes().unwrap().unwrap().index()).collect();
         let second = d.manifest.values.size() / 2;
         assert_eq!(kept, [0, second, 0, 0, second]);

@@ -3,7 +3,7 @@
 
 use super::names::{key, text};
 use super::{ends, names};
-use crate::container::cbor::fields::Decoder;
+use crate::container::cbor::fields::FieldReader;
 use crate::container::cbor::packed;
 use crate::container::frame::Frame;
 use crate::container::tables::push;
@@ -119,7 +119,7 @@ const SIZE: u64 = packed(b"size");
 const DIGEST: u64 = packed(b"digest");
 
 /// Reads the table. It comes before the objects, because its key is shorter.
-pub fn shard_table(d: &mut Decoder<'_>) -> Result<()> {
+pub fn shard_table(d: &mut FieldReader<'_>) -> Result<()> {
     let mut left = d.map(Rule::Zt2Schema, "\"shards\"")?;
     while d.cursor.another(&mut left)? {
         let name = text(d, "the name of a shard")?;
@@ -131,7 +131,7 @@ pub fn shard_table(d: &mut Decoder<'_>) -> Result<()> {
     Ok(())
 }
 
-fn shard(d: &mut Decoder<'_>, name: TextId) -> Result<Shard> {
+fn shard(d: &mut FieldReader<'_>, name: TextId) -> Result<Shard> {
     let (mut size, mut digest) = (None, None);
     let mut left = d.map(Rule::Zt2Schema, "its entry")?;
     while d.cursor.another(&mut left)? {

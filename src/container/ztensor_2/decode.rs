@@ -7,7 +7,7 @@
 use super::names::{key, text};
 use super::parts::parts;
 use super::{blobs, deterministic, layouts, names};
-use crate::container::cbor::fields::{name_blocks, Decoder};
+use crate::container::cbor::fields::{name_blocks, FieldReader};
 use crate::container::cbor::template::{is_lower_hex, Form, Meaning, TemplateCache};
 use crate::container::cbor::{packed, Cursor, Head};
 use crate::container::frame::{Frame, Input, Limits};
@@ -32,7 +32,7 @@ pub fn decode(
     budget: &Budget,
 ) -> Result<Manifest> {
     let bytes = input.read(frame.manifest.clone())?;
-    let mut d = Decoder::new(frame, bytes, budget);
+    let mut d = FieldReader::new(frame, bytes, budget);
     d.manifest.container = Some(Container::V2);
     d.manifest.version_text = Some(d.push_text("2")?);
     let Some(hash) = frame.manifest_hash else {
@@ -47,7 +47,7 @@ pub fn decode(
     Ok(manifest)
 }
 
-fn whole(mut d: Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<Manifest> {
+fn whole(mut d: FieldReader<'_>, frame: &Frame, limits: &Limits) -> Result<Manifest> {
     #[cfg(test)]
     if crate::container::cbor::template::tests::PLAIN.get() {
         deterministic::check(d.cursor.rest(), d.cursor.file_offset())?;
@@ -86,7 +86,7 @@ fn check_item(cursor: &Cursor<'_>, around: usize) -> Result<()> {
 }
 
 /// Reads the head of a map, and checks that it is deterministic.
-fn map(d: &mut Decoder<'_>, what: &str) -> Result<Option<u64>> {
+fn map(d: &mut FieldReader<'_>, what: &str) -> Result<Option<u64>> {
     deterministic::check_head(d.cursor.rest(), d.cursor.file_offset())?;
     d.map(Rule::Zt2Schema, what)
 }
@@ -120,7 +120,7 @@ fn check_hash(bytes: &[u8], expected: u64) -> Result<()> {
     }
 }
 
-fn objects(d: &mut Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<()> {
+fn objects(d: &mut FieldReader<'_>, frame: &Frame, limits: &Limits) -> Result<()> {
     // The least size of an object with one component. If more objects are declared than fit in the remaining
     // bytes, that number is not used.
     const MIN_ENTRY_SIZE: u64 = 48;
@@ -151,7 +151,7 @@ fn objects(d: &mut Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<()> {
 }
 
 #[inline(never)]
-fn unusual_name<'a>(d: &mut Decoder<'a>) -> Result<&'a [u8]> {
+fn unusual_name<'a>(d: &mut FieldReader<'a>) -> Result<&'a [u8]> {
     check_item(&d.cursor, 2)?;
     let name = text(d, "the name of an object")?;
     names::check_name("an object", name)?;
@@ -185,7 +185,7 @@ fn within_object(error: Error, name: &[u8]) -> Error {
     error.within(format_args!("object {}", Quoted(name)))
 }
 
-fn object(d: &mut Decoder<'_>, frame: &Frame, name: TextId) -> Result<()> {
+fn object(d: &mut FieldReader<'_>, frame: &Frame, name: TextId) -> Result<()> {
     let mut left = d.map(Rule::Zt2Schema, "its definition")?;
     let (mut dimensions, mut format, mut attributes) = (None, None, None);
     let component_start = table_position(d.manifest.components.len())?;
@@ -217,7 +217,7 @@ fn object(d: &mut Decoder<'_>, frame: &Frame, name: TextId) -> Result<()> {
 }
 
 /// Reads a shape. Its product, from the first dimension to the last, has to fit in 64 bits after each step.
-fn shape(d: &mut Decoder<'_>) -> Result<(u32, u32)> {
+fn shape(d: &mut FieldReader<'_>) -> Result<(u32, u32)> {
     let mut shape = [0; MAX_RANK];
     let rank = match d.cursor.head()? {
         Head::Array(Some(rank)) => rank,
@@ -237,7 +237,7 @@ fn shape(d: &mut Decoder<'_>) -> Result<(u32, u32)> {
     }
 }
 
-fn layout(d: &mut Decoder<'_>) -> Result<Format> {
+fn layout(d: &mut FieldReader<'_>) -> Result<Format> {
     let name = text(d, "\"layout\"")?;
     Ok(match layouts::format(name) {
         Some(format) => format,
@@ -246,7 +246,7 @@ fn layout(d: &mut Decoder<'_>) -> Result<Format> {
 }
 
 /// Checks that the attributes, which come next, are a map and that its keys are valid names.
-fn check_attributes(d: &Decoder<'_>) -> Result<()> {
+fn check_attributes(d: &FieldReader<'_>) -> Result<()> {
     let mut ahead = d.cursor.clone();
     let mut left = match ahead.head()? {
         Head::Map(left) => left,

@@ -1,7 +1,7 @@
 //! Keys, texts and names of objects, components, attributes and shards, and the form of digests (spec 2
 //! sections 3.2, 7.2, 8.1). The manifest was already checked to be deterministic CBOR.
 
-use crate::container::cbor::fields::Decoder;
+use crate::container::cbor::fields::FieldReader;
 use crate::container::cbor::{packed, Head};
 use crate::digest;
 use crate::error::{broken, Quoted, Result, Rule};
@@ -59,7 +59,7 @@ pub fn check_digest(text: &[u8]) -> Result<()> {
 /// Reads the key of a pair. Returns its [`packed`] and its bytes; `None` if it is not a text and therefore
 /// not a known key.
 #[inline(always)]
-pub fn key<'a>(d: &mut Decoder<'a>) -> Result<Option<(u64, &'a [u8])>> {
+pub fn key<'a>(d: &mut FieldReader<'a>) -> Result<Option<(u64, &'a [u8])>> {
     if let Some((text, packed)) = d.cursor.short_text() {
         return Ok(Some((packed, text)));
     }
@@ -72,7 +72,7 @@ pub fn key<'a>(d: &mut Decoder<'a>) -> Result<Option<(u64, &'a [u8])>> {
 }
 
 /// Reads a text.
-pub fn text<'a>(d: &mut Decoder<'a>, what: &str) -> Result<&'a [u8]> {
+pub fn text<'a>(d: &mut FieldReader<'a>, what: &str) -> Result<&'a [u8]> {
     if let Some(text) = d.cursor.try_text() {
         return Ok(text);
     }

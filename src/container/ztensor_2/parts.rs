@@ -3,7 +3,7 @@
 use super::names::{key, text};
 use super::{blobs, names};
 use crate::container::capabilities::Encodings;
-use crate::container::cbor::fields::Decoder;
+use crate::container::cbor::fields::FieldReader;
 use crate::container::cbor::{packed, packed_dtypes, Head};
 use crate::container::frame::Frame;
 use crate::container::tables::add;
@@ -54,7 +54,7 @@ pub const TYPES: [Logical; 8] = [
 pub const ENCODINGS: Encodings = Encodings::Registered(&[Encoding::ZstdSeekable]);
 
 /// Reads all components of an object.
-pub fn parts(d: &mut Decoder<'_>, frame: &Frame) -> Result<()> {
+pub fn parts(d: &mut FieldReader<'_>, frame: &Frame) -> Result<()> {
     let mut left = d.map(Rule::Zt2Schema, "\"parts\"")?;
     while d.cursor.another(&mut left)? {
         if !d.cursor.is_at_text() {
@@ -69,7 +69,7 @@ pub fn parts(d: &mut Decoder<'_>, frame: &Frame) -> Result<()> {
     Ok(())
 }
 
-fn part(d: &mut Decoder<'_>, frame: &Frame, role: TextId) -> Result<()> {
+fn part(d: &mut FieldReader<'_>, frame: &Frame, role: TextId) -> Result<()> {
     let mut left = d.map(Rule::Zt2Schema, "its definition")?;
     let (mut dtype, mut logical, mut blob, mut decoded) = (None, None, None, None);
     let mut rare = RareNames::default();
@@ -134,7 +134,7 @@ fn part(d: &mut Decoder<'_>, frame: &Frame, role: TextId) -> Result<()> {
 }
 
 /// Reads an offset and a length.
-fn range(d: &mut Decoder<'_>) -> Result<(u64, u64)> {
+fn range(d: &mut FieldReader<'_>) -> Result<(u64, u64)> {
     match d.cursor.head()? {
         Head::Array(Some(2)) => {}
         Head::Array(Some(count)) => {
@@ -147,7 +147,7 @@ fn range(d: &mut Decoder<'_>) -> Result<(u64, u64)> {
 }
 
 #[inline(never)]
-fn dtype_slow(d: &mut Decoder<'_>) -> Result<Dtype> {
+fn dtype_slow(d: &mut FieldReader<'_>) -> Result<Dtype> {
     let name = text(d, "\"dtype\"")?;
     let found = DTYPES.into_iter().find(|dtype| dtype.name().as_bytes() == name);
     found.ok_or_else(|| {
@@ -160,7 +160,7 @@ const PACKED_DTYPES: [(u64, Dtype); DTYPES.len()] = packed_dtypes(DTYPES);
 /// Sets a logical type. A registered type needs its dtype in every layout; another type is only kept as a
 /// name.
 fn set_type(
-    d: &mut Decoder<'_>,
+    d: &mut FieldReader<'_>,
     component: &mut Component,
     dtype: Dtype,
     name: &[u8],

@@ -131,7 +131,7 @@ pub(crate) fn swapped_words(bytes: &mut [u8], width: usize) {
 }
 
 /// Decodes ranges of a matrix.
-pub(crate) struct Decoder<'a> {
+pub(crate) struct ScaledDecoder<'a> {
     layout: Layout,
     scaling: Scaling<'a>,
     codes: Vec<u8>,
@@ -166,10 +166,10 @@ struct Tile {
     groups: Range<u64>,
 }
 
-impl<'a> Decoder<'a> {
+impl<'a> ScaledDecoder<'a> {
     /// Of parts whose sizes fit the layout.
-    pub fn new(layout: Layout, scaling: Scaling<'a>) -> Decoder<'a> {
-        Decoder {
+    pub fn new(layout: Layout, scaling: Scaling<'a>) -> ScaledDecoder<'a> {
+        ScaledDecoder {
             layout,
             scaling,
             codes: Vec::new(),
@@ -314,7 +314,7 @@ impl<'a> Decoder<'a> {
     /// Makes the elements of some codes of a row by looking them up. Returns false, and makes none, if a
     /// number would become infinite: its loss has to be counted.
     fn make_elements(&mut self, tile: &Tile, row: u64, first: u64, codes: &[u8], to: Dtype) -> Result<bool> {
-        let Decoder { layout, scaling, scales, zeros, numbers, of_few, elements, .. } = self;
+        let ScaledDecoder { layout, scaling, scales, zeros, numbers, of_few, elements, .. } = self;
         let in_common = layout.scales.columns.max(1);
         let end = first.saturating_add(codes.len() as u64);
         let groups = first.checked_div(in_common).unwrap_or(0)..end.div_ceil(in_common);
@@ -335,7 +335,7 @@ impl<'a> Decoder<'a> {
 
     /// Makes the numbers of some codes of a row.
     fn make_numbers(&mut self, tile: &Tile, row: u64, first: u64, codes: &[u8]) -> Result<()> {
-        let Decoder { layout, scaling, scales, zeros, of_each, numbers, .. } = self;
+        let ScaledDecoder { layout, scaling, scales, zeros, of_each, numbers, .. } = self;
         let (scales, zeros) = (scales.of_row(row), zeros.of_row(row));
         let formula = layout.formula;
         let codebook = scaling.codebook;

@@ -153,7 +153,7 @@ fn number(formula: Formula, table: &[f32; 256], code: u8, scale: f32, zero: f32)
 }
 
 /// A range as elements of 16 bits, and whether they were looked up.
-fn halves(decoder: &mut Decoder<'_>, range: Range<u64>, to: Dtype, bytes: &[u8]) -> (Vec<u8>, bool) {
+fn halves(decoder: &mut ScaledDecoder<'_>, range: Range<u64>, to: Dtype, bytes: &[u8]) -> (Vec<u8>, bool) {
     let (mut found, mut are_looked_up) = (Vec::new(), false);
     let body = &mut |made: Made<'_>| {
         match made {
@@ -219,7 +219,7 @@ fn numbers_are_what_the_formulas_give_in_every_range() {
                     codebook: Codebook::Table(&table),
                 };
                 let layout = Layout { codes: packed, formula, scales: steps, zeros: Zeros::Elements(steps) };
-                let mut decoder = Decoder::new(layout, scaling);
+                let mut decoder = ScaledDecoder::new(layout, scaling);
                 let all = rows * columns;
                 for turn in 0..4 {
                     let first = if turn == 0 { 0 } else { sequence.next(all) };
@@ -291,7 +291,7 @@ fn columns_have_the_groups_that_are_stated_and_zeros_are_unpacked() {
         found.extend_from_slice(numbers);
         Ok(())
     };
-    let mut decoder = Decoder::new(layout, scaling);
+    let mut decoder = ScaledDecoder::new(layout, scaling);
     decoder.decode(0..rows * columns, Some(Dtype::F16), &mut Whole(&bytes), body).unwrap();
     for (at, found) in (0u64..).zip(found) {
         let (row, group) = (at / columns, of_columns[(at % columns) as usize] as u64);

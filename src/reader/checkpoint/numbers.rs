@@ -2,7 +2,7 @@
 
 use super::plan::{Nested, Operation, Plan, Table};
 use crate::convert::scaled::{
-    codebook_of, swapped_words, to_floats, CodeBytes, Codebook, Decoder, Elements, Factor, Scaling,
+    codebook_of, swapped_words, to_floats, CodeBytes, Codebook, Elements, Factor, ScaledDecoder, Scaling,
 };
 use crate::error::{broken, fail, Result, Rule};
 use crate::load::Part;
@@ -101,7 +101,7 @@ impl<'f> Object<'f> {
         };
         let groups = groups.as_ref().map(Loaded::as_slice);
         let scaling = Scaling { scales: elements, factor, zeros, groups, codebook };
-        let mut decoder = Decoder::new(plan.layout, scaling);
+        let mut decoder = ScaledDecoder::new(plan.layout, scaling);
         let mut bytes =
             match codes.slice_for_call().is_none() && codes.is_raw() && plan.layout.codes.is_by_rows() {
                 true => Stored::ByRows { component: *codes, bytes: Vec::new() },
