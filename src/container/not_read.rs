@@ -11,7 +11,7 @@ use std::fmt;
 #[cold]
 pub(super) fn error(table: &[&Row], ends: Ends<'_>) -> Error {
     let head = ends.head;
-    let is_short = ends.file_size < ztensor_2::ends::MIN_SIZE;
+    let is_short = ends.file_size < ztensor_2::footer::MIN_SIZE;
     match head.first_chunk::<8>() {
         Some([b'Z', b'T', b'E', b'N', digits @ ..]) if digits.iter().all(u8::is_ascii_digit) => fail!(
             Unsupported,
@@ -19,25 +19,25 @@ pub(super) fn error(table: &[&Row], ends: Ends<'_>) -> Error {
              (ZTEN1000)",
             EscapedBytes(head)
         ),
-        _ if ends.tail.ends_with(ztensor_1::ends::MAGIC) => broken!(
+        _ if ends.tail.ends_with(ztensor_1::footer::MAGIC) => broken!(
             Rule::HeaderMagic,
             "the file ends in ZTEN1000 but begins with {} instead of ZTEN1000",
             EscapedBytes(head)
         ),
-        _ if ends.tail.ends_with(ztensor_2::ends::MAGIC) && is_short => broken!(
+        _ if ends.tail.ends_with(ztensor_2::footer::MAGIC) && is_short => broken!(
             Rule::Zt2FileTooSmall,
             "the file ends like zTensor 2, but has {} bytes; the smallest has {}",
             ends.file_size,
-            ztensor_2::ends::MIN_SIZE
+            ztensor_2::footer::MIN_SIZE
         ),
-        _ if ends.tail.ends_with(ztensor_2::ends::MAGIC) => broken!(
+        _ if ends.tail.ends_with(ztensor_2::footer::MAGIC) => broken!(
             Rule::Zt2HeaderMagic,
             "the file ends like zTensor 2 but begins with {} instead of {}",
             EscapedBytes(head),
-            EscapedBytes(ztensor_2::ends::MAGIC)
+            EscapedBytes(ztensor_2::footer::MAGIC)
         ),
         _ if ends.file_size == 0 => fail!(NotZtensor, "the file is empty"),
-        _ if is_short && ztensor_2::ends::MAGIC.starts_with(head) => broken!(
+        _ if is_short && ztensor_2::footer::MAGIC.starts_with(head) => broken!(
             Rule::Zt2FileTooSmall,
             "the file has only the first {} bytes of a zTensor 2 file",
             ends.file_size

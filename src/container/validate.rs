@@ -1,5 +1,5 @@
 //! The rules that all containers share: where components may be, and how large they must be. zTensor 2
-//! adds its own in `ztensor_2/blobs.rs`.
+//! adds its own in `ztensor_2/component_ranges.rs`.
 //!
 //! These checks only use the manifest and the file's size. Views and verification check the contents: sparse
 //! structure, digests, bools.

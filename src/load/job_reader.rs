@@ -214,7 +214,7 @@ impl JobReader<'_, '_> {
         let at_once = self.strategy.worth_a_read(route, HASH_CHUNK) as u64;
         let piece_limit = if route.is_direct() { window.source_size() } else { at_once };
         let gap = if route.in_memory { MIN_SKIPPED_GAP } else { u64::MAX };
-        for window in window.pieces(piece_limit, gap) {
+        for window in window.split_for_reads(piece_limit, gap) {
             let now = take_front(&mut dst, window.dest_size())?;
             self.strategy.count_stored(window.source_size());
             let size = usize::try_from(window.source_size()).unwrap_or(usize::MAX);
@@ -264,7 +264,7 @@ impl JobReader<'_, '_> {
     fn read_blocks(&mut self, request: &Request<'_>, mut dst: &mut [u8]) -> Result<()> {
         let Part::Slab(slab) = &request.part else { return Err(fail!(Internal, "blocks of no slab")) };
         let limit = self.bounce.capacity() as u64;
-        slab.windows().flat_map(|window| window.pieces(limit, MAX_READ_GAP)).try_for_each(|piece| {
+        slab.windows().flat_map(|window| window.split_for_reads(limit, MAX_READ_GAP)).try_for_each(|piece| {
             let now = take_front(&mut dst, piece.dest_size())?;
             self.read_strided(&piece, &request.component, now)
         })

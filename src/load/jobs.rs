@@ -449,8 +449,10 @@ fn copy_jobs<'a>(
 
 /// How many pieces a slab is cut into. All of its windows have equally many, so the first is counted.
 fn piece_count(slab: &Slab, capacity: usize) -> u64 {
-    let of_one =
-        slab.windows().next().map_or(0, |window| window.pieces(capacity as u64, MAX_READ_GAP).size_hint().0);
+    let of_one = slab
+        .windows()
+        .next()
+        .map_or(0, |window| window.split_for_reads(capacity as u64, MAX_READ_GAP).size_hint().0);
     slab.window_count().saturating_mul(of_one as u64)
 }
 
@@ -467,7 +469,7 @@ fn strided_jobs<'a>(
     if dst.is_empty() {
         return push(start, dst, Work::Range(Finish::Copy));
     }
-    for window in slab.windows().flat_map(|window| window.pieces(capacity as u64, MAX_READ_GAP)) {
+    for window in slab.windows().flat_map(|window| window.split_for_reads(capacity as u64, MAX_READ_GAP)) {
         let now = take_front(&mut dst, window.dest_size())?;
         let offset = start.saturating_add(window.source_offset);
         match window.count == 1 || window.stride == window.block {

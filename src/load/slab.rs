@@ -289,7 +289,7 @@ impl StridedBlocks {
     ///
     /// A piece covers at most `limit` bytes of the source, or is a single block, which may be longer and
     /// needs no gathering. Blocks with a gap of more than `gap` bytes are not in one piece.
-    pub(crate) fn pieces(self, limit: u64, gap: u64) -> impl Iterator<Item = StridedBlocks> {
+    pub(crate) fn split_for_reads(self, limit: u64, gap: u64) -> impl Iterator<Item = StridedBlocks> {
         let per_piece = if self.stride - self.block > gap {
             1
         } else {

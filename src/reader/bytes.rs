@@ -1,7 +1,7 @@
 //! Access to a component's bytes: borrow, copy, decode or convert them.
 
-use super::batch::run_request;
 use super::object::Component;
+use super::requests::run_request;
 use crate::codec::{Array, Codec, Coding, Decoding, KnownSize, Order};
 use crate::convert;
 use crate::digest::{self, Algorithm, Crc32, Digest, DigestOf};
@@ -170,7 +170,7 @@ impl<'f> Component<'f> {
 
     /// The component as the executor needs it.
     #[inline]
-    pub(super) fn blob(&self) -> Result<StoredComponent<'f>> {
+    pub(super) fn stored_component(&self) -> Result<StoredComponent<'f>> {
         let (file, entry) = (self.file, self.entry);
         Ok(StoredComponent {
             owner: file,
@@ -270,7 +270,9 @@ impl<'f> Component<'f> {
         if threads > 1 {
             return self.run_on(part, convert, dst, threads);
         }
-        self.blob().and_then(|blob| load::run_one(&blob, part, convert, dst)).map_err(|e| self.wrap(e))
+        self.stored_component()
+            .and_then(|component| load::run_one(&component, part, convert, dst))
+            .map_err(|e| self.wrap(e))
     }
 
     /// Reads a part of it, as a batch of one request.
@@ -281,7 +283,8 @@ impl<'f> Component<'f> {
         dst: &mut [u8],
         threads: usize,
     ) -> Result<()> {
-        let request = self.blob().and_then(|blob| Request::new(blob, part, convert, dst, 0));
+        let request =
+            self.stored_component().and_then(|component| Request::new(component, part, convert, dst, 0));
         run_request(request.map_err(|e| self.wrap(e))?, threads)
     }
 
@@ -292,7 +295,7 @@ impl<'f> Component<'f> {
 
     /// Calls `body` with the decoded bytes front to back: whole elements, in the host's byte order.
     pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.unless_changed(self.blob().and_then(|blob| blob.for_each_decoded(body)))
+        self.unless_changed(self.stored_component().and_then(|component| component.for_each_decoded(body)))
     }
 
     /// Like [`Component::for_each_decoded`], with elements converted to `to`. Conversions that lose numbers
@@ -316,18 +319,24 @@ impl<'f> Component<'f> {
     /// Calls `body` with its floats, converted to blocks of ggml's type `to`. The object's rows have to be
     /// whole blocks.
     pub fn for_each_quantized(&self, to: Logical, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.unless_changed(self.blob().and_then(|blob| blob.for_each_quantized(to, false, body)))
+        self.unless_changed(
+            self.stored_component().and_then(|component| component.for_each_quantized(to, false, body)),
+        )
     }
 
     /// Fails if one of its floats does not fit in a block of that type.
     pub(crate) fn check_quantization(&self, to: Logical) -> Result<()> {
         let nothing = &mut |_: &[u8]| Ok(());
-        self.unless_changed(self.blob().and_then(|blob| blob.for_each_quantized(to, true, nothing)))
+        self.unless_changed(
+            self.stored_component().and_then(|component| component.for_each_quantized(to, true, nothing)),
+        )
     }
 
     /// Calls `body` with decoded bytes, the same elements converted to `to`, and how many numbers that loses.
     pub(super) fn for_each_pair(&self, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
-        self.unless_changed(self.blob().and_then(|blob| blob.for_each_converted(to, body)))
+        self.unless_changed(
+            self.stored_component().and_then(|component| component.for_each_converted(to, body)),
+        )
     }
 
     /// Copies its stored bytes unchanged. This works for unknown encodings, too.
@@ -392,7 +401,7 @@ impl<'f> Component<'f> {
     /// Calls `body` with the bytes that its digest covers, front to back.
     pub(super) fn for_each_hashed(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match self.entry.has_digest_of_decoded() && self.entry.encoding != Encoding::Raw {
-            true => self.blob()?.for_each_decoded_byte(body),
+            true => self.stored_component()?.for_each_decoded_byte(body),
             false => self.stored()?.for_each_chunk(body),
         }
     }
@@ -420,7 +429,7 @@ impl<'f> Component<'f> {
     /// CRC-32 covers.
     fn verify_checksum(&self, checksum: Checksum) -> Result<()> {
         if self.entry.encoding.is_compressed() {
-            return self.blob()?.for_each_decoded(&mut |_| Ok(()));
+            return self.stored_component()?.for_each_decoded(&mut |_| Ok(()));
         }
         let mut sum = Crc32::new();
         let end = checksum.start.saturating_add(checksum.size);

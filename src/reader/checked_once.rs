@@ -3,7 +3,7 @@
 
 use super::file::File;
 use super::object::Component;
-use super::shared_bytes::{Aliases, Facts, NumberFormat, PartAndStart, Verified};
+use super::shared_bytes::{Facts, NumberFormat, PartAndStart, SharedChecks, SharedRanges};
 use crate::digest::{Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::decoded_limit;
@@ -14,16 +14,16 @@ use crate::model::sort::sort;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-impl Verified {
+impl SharedChecks {
     /// The state for verifying these components of a file. Nothing has been checked yet.
-    pub fn new(file: &File, components: Range<usize>) -> Result<Verified> {
+    pub fn new(file: &File, components: Range<usize>) -> Result<SharedChecks> {
         let first = components.start;
         let components = file.manifest.components.get(components).unwrap_or_default();
         let part_of = |at: usize| file.part_of(first.saturating_add(at));
-        let aliases = Aliases::of(components, part_of)?;
-        let mut verified = Verified { first, aliases, facts: Vec::new(), ..Verified::default() };
-        verified.facts.try_reserve_exact(verified.aliases.count())?;
-        verified.facts.resize_with(verified.aliases.count(), Mutex::default);
+        let shared_ranges = SharedRanges::of(components, part_of)?;
+        let mut checks = SharedChecks { first, shared_ranges, facts: Vec::new(), ..SharedChecks::default() };
+        checks.facts.try_reserve_exact(checks.shared_ranges.count())?;
+        checks.facts.resize_with(checks.shared_ranges.count(), Mutex::default);
         let mut starts: Vec<PartAndStart> = Vec::new();
         let most = file.manifest.layouts.len().min(components.len());
         starts.try_reserve_exact(most)?;
@@ -32,9 +32,9 @@ impl Verified {
         starts.extend(sums.map(|(at, start)| (part_of(at), start)).take(most));
         sort(&mut starts);
         starts.dedup();
-        verified.checksums.try_reserve_exact(starts.len())?;
-        verified.checksums.extend(starts.into_iter().map(|start| (start, Mutex::default())));
-        Ok(verified)
+        checks.checksums.try_reserve_exact(starts.len())?;
+        checks.checksums.extend(starts.into_iter().map(|start| (start, Mutex::default())));
+        Ok(checks)
     }
 
     /// Opens the file that has a component's bytes. A shard that cannot be opened is tried once, not for each
@@ -84,7 +84,7 @@ impl Verified {
 
     /// The facts about a component's bytes; `None` if no other component shares them.
     fn facts_of(&self, component: &Component<'_>) -> Option<&Mutex<Facts>> {
-        let at = self.aliases.range(component.index.checked_sub(self.first)?)?;
+        let at = self.shared_ranges.range(component.index.checked_sub(self.first)?)?;
         self.facts.get(at)
     }
 
@@ -216,12 +216,12 @@ impl Component<'_> {
 }
 
 impl File {
-    fn source_checks(&self) -> Result<&Verified> {
+    fn source_checks(&self) -> Result<&SharedChecks> {
         let kept = &self.source_checks;
         if let Some(known) = kept.get() {
             return Ok(known);
         }
-        let new = try_box(Verified::new(self, 0..self.manifest.components.len())?)?;
+        let new = try_box(SharedChecks::new(self, 0..self.manifest.components.len())?)?;
         Ok(kept.get_or_init(|| new))
     }
 }
@@ -262,7 +262,9 @@ impl Component<'_> {
 
     /// Calls `body` with the decoded bytes in the file's byte order. A digest of decoded bytes covers these.
     pub(crate) fn for_each_digested(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.blob().and_then(|blob| blob.for_each_decoded_byte(body)).map_err(|e| self.wrap(e))
+        self.stored_component()
+            .and_then(|stored| stored.for_each_decoded_byte(body))
+            .map_err(|e| self.wrap(e))
     }
 
     /// Whether the digest of a copy covers the stored bytes, in a container with digests `of` these bytes.
@@ -294,11 +296,11 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/valid-odd/alias.zt");
         let file = File::open(path, &OpenOptions::default()).unwrap();
         let all = file.manifest.components.len();
-        assert!(Verified::new(&file, 0..all).unwrap().aliases.count() > 0);
+        assert!(SharedChecks::new(&file, 0..all).unwrap().shared_ranges.count() > 0);
         for component in file.objects().flat_map(|object| object.components()) {
             let at = component.index;
-            let one = Verified::new(&file, at..at + 1).unwrap();
-            assert_eq!((one.aliases.count(), one.facts.len(), one.first), (0, 0, at));
+            let one = SharedChecks::new(&file, at..at + 1).unwrap();
+            assert_eq!((one.shared_ranges.count(), one.facts.len(), one.first), (0, 0, at));
             assert!(one.facts_of(&component).is_none());
         }
     }

@@ -102,7 +102,7 @@ pub(super) fn fill(
         Taken::Slab(slab) => {
             let [most, gap] = [DECODED as u64, MAX_DECODED_GAP].map(|n| n.saturating_mul(width));
             let mut decoded = with_capacity(DECODED)?;
-            for piece in slab.windows().flat_map(|window| window.pieces(most, gap)) {
+            for piece in slab.windows().flat_map(|window| window.split_for_reads(most, gap)) {
                 let first = in_elements(piece.source_offset);
                 let elements = first..first.saturating_add(in_elements(piece.source_size()));
                 if piece.count == 1 {
@@ -150,12 +150,12 @@ impl<'f> Component<'f> {
     /// decompressed now if they are few, else piece by piece later.
     fn codes(&self, groups: Groups, elements: Range<u64>) -> Result<Codes<'f>> {
         let wrap = |e| self.wrap(e);
-        let blob = self.blob().map_err(wrap)?;
+        let stored = self.stored_component().map_err(wrap)?;
         let from = self.entry.element_type().map_err(wrap)?;
-        let mut codes = Codes { component: *self, blob, from, groups, bytes: None };
+        let mut codes = Codes { component: *self, stored, from, groups, bytes: None };
         let Range { start, end } = codes.bytes_of(&elements);
-        if !self.is_raw() && end.saturating_sub(start) < blob.size {
-            blob.check_whole_size().map_err(wrap)?; // before memory is allocated
+        if !self.is_raw() && end.saturating_sub(start) < stored.size {
+            stored.check_whole_size().map_err(wrap)?; // before memory is allocated
             let length = end.saturating_sub(start);
             let mut bytes = in_memory(length).and_then(zeroed).map_err(wrap)?;
             self.run(Part::Range { offset: start, length }, None, &mut bytes, 1)?;
@@ -168,7 +168,7 @@ impl<'f> Component<'f> {
 /// The codes of an object.
 struct Codes<'f> {
     component: Component<'f>,
-    blob: StoredComponent<'f>,
+    stored: StoredComponent<'f>,
     from: (Dtype, Option<Logical>),
     groups: Groups,
     /// The decompressed bytes, and the position of the first one.
@@ -179,7 +179,7 @@ impl Codes<'_> {
     fn bytes_of(&self, elements: &Range<u64>) -> Range<u64> {
         let (per, width) = (self.groups.codes_per_element.max(1), self.from.0.size() as u64);
         let start = elements.start.checked_div(per).unwrap_or(0).saturating_mul(width);
-        start..elements.end.div_ceil(per).saturating_mul(width).min(self.blob.size)
+        start..elements.end.div_ceil(per).saturating_mul(width).min(self.stored.size)
     }
 
     /// Calls `body` with these elements.
@@ -205,7 +205,7 @@ impl Codes<'_> {
             })
         };
         let Some((first, bytes)) = &self.bytes else {
-            return self.component.unless_changed(self.blob.for_each_in(&range, &mut decode));
+            return self.component.unless_changed(self.stored.for_each_in(&range, &mut decode));
         };
         let [start, end] = [range.start, range.end]
             .map(|at| usize::try_from(at.saturating_sub(*first)).unwrap_or(usize::MAX));

@@ -7,7 +7,7 @@ use super::manifest::NameIndex;
 use super::manifest::{self, Identity};
 use super::open_options::Mode;
 use super::parts::{FilePart, Parts};
-use super::shared_bytes::Verified;
+use super::shared_bytes::SharedChecks;
 use crate::container;
 use crate::container::{Capabilities, Validated};
 use crate::digest::{to_text, Algorithm};
@@ -48,7 +48,7 @@ pub struct File {
     pub(super) frame_indexes: FrameIndexCache,
     pub(super) decoded: DecodedCache,
     /// What copies know about its bytes. The first copy creates it.
-    pub(super) source_checks: OnceLock<Box<Verified>>,
+    pub(super) source_checks: OnceLock<Box<SharedChecks>>,
 }
 
 /// A number that was not returned before.

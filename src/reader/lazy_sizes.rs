@@ -1,7 +1,7 @@
 //! Decoded sizes that the manifest does not give. Each is kept once it was found, so that nothing is decoded
 //! twice to find it. A failure that the file causes is kept, too.
 
-use super::shared_bytes::Aliases;
+use super::shared_bytes::SharedRanges;
 use crate::error::{Cause, Error, Result};
 use crate::lock::Mutex;
 use crate::memory::push;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Default)]
 pub struct LazySizes {
     /// Which components share the same bytes, and so have the same size.
-    pub(super) aliases: Aliases,
+    pub(super) shared_ranges: SharedRanges,
     components: usize,
     /// 0 if the size was not found yet, else the size plus one, or [`FAILED`] plus the position of the
     /// failure. Empty if shapes give all sizes.
@@ -30,13 +30,13 @@ impl LazySizes {
     pub fn of(manifest: &Manifest, part_of: impl Fn(usize) -> usize) -> Result<LazySizes> {
         let components = manifest.components.len();
         let mut sizes = LazySizes {
-            aliases: Aliases::of(&manifest.components, part_of)?,
+            shared_ranges: SharedRanges::of(&manifest.components, part_of)?,
             components,
             ..LazySizes::default()
         };
         let is_unknown = |c: &Component| c.encoding.is_compressed() && c.size().is_none();
         if manifest.components.iter().any(is_unknown) {
-            let places = components.saturating_add(sizes.aliases.count());
+            let places = components.saturating_add(sizes.shared_ranges.count());
             sizes.sizes.try_reserve_exact(places)?;
             sizes.sizes.resize_with(places, AtomicU64::default);
         }
@@ -45,7 +45,7 @@ impl LazySizes {
 
     /// Where the size of a component is kept.
     fn place(&self, component: usize) -> Option<&AtomicU64> {
-        let shared = self.aliases.range(component);
+        let shared = self.shared_ranges.range(component);
         self.sizes.get(shared.map_or(component, |range| self.components.saturating_add(range)))
     }
 

@@ -15,7 +15,6 @@
 )]
 
 mod advise;
-mod batch;
 mod borrowed_or_read;
 mod bytes;
 mod changes;
@@ -38,6 +37,7 @@ mod open_options;
 mod origin;
 mod parts;
 mod recovery;
+mod requests;
 mod shards;
 mod shared_bytes;
 mod store;
@@ -47,8 +47,7 @@ mod structure;
 mod verify;
 mod view;
 
-pub use batch::{Hyperslab, Selection};
-pub use borrowed_or_read::Loaded;
+pub use borrowed_or_read::ComponentBytes;
 pub use bytes::Caps;
 pub use checkpoint::StoredTensor;
 pub(crate) use checkpoint::ROLES_OF_GROUPS;
@@ -60,6 +59,7 @@ pub use numbers::Selected;
 pub use object::{Component, Object};
 pub use open_options::{Mode, OpenOptions, Shards};
 pub use parts::FilePart;
+pub use requests::{Hyperslab, Selection};
 pub use store::{Opened, Store};
 pub use verify::OnFailure;
 pub use verify::{VerifyOptions, VerifyReport};

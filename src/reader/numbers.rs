@@ -1,12 +1,12 @@
 //! Reads the numbers of an object as elements of another dtype, however they are stored: separately, in
 //! blocks, as codes with scales, or only the nonzero ones.
 
-use super::batch::{part_of_rows, run_request, Hyperslab, Selection};
-use super::borrowed_or_read::Loaded;
+use super::borrowed_or_read::ComponentBytes;
 use super::checkpoint::Plan;
 use super::codes::DECODED;
 use super::entries::{Entries, Positions, TakenCells, WithReader};
 use super::object::{Component, Object};
+use super::requests::{part_of_rows, run_request, Hyperslab, Selection};
 use crate::codec::Decoding;
 use crate::convert::into_blocks::IntoBlocks;
 use crate::convert::scaled::Elements;
@@ -278,9 +278,9 @@ impl<'f> Object<'f> {
                 (data, to.size() as u64, in_ranges)
             }
         };
-        let blob = main.blob().map_err(|e| main.wrap(e))?;
+        let stored = main.stored_component().map_err(|e| main.wrap(e))?;
         let decoding = Decoding::Numbers { to, in_ranges };
-        let blob = StoredComponent { decoding, size, strict_bools: false, ..blob };
+        let stored = StoredComponent { decoding, size, strict_bools: false, ..stored };
         let part = || match selected {
             Selected::Whole => Ok(Part::Whole),
             Selected::Slab(slab) => {
@@ -296,8 +296,8 @@ impl<'f> Object<'f> {
                 }
             }
         };
-        let (part, size) = part().and_then(|part| Request::checked(&blob, part, None)).map_err(wrap)?;
-        Ok(Request::of(blob, part, size, Wanted { convert: None, ..wanted }, dst))
+        let (part, size) = part().and_then(|part| Request::checked(&stored, part, None)).map_err(wrap)?;
+        Ok(Request::of(stored, part, size, Wanted { convert: None, ..wanted }, dst))
     }
 
     /// Fills `dst` with the wanted numbers. Returns how many numbers the conversion loses.
@@ -525,7 +525,7 @@ impl<'f> Object<'f> {
             let csr = self.csr_geometry()?;
             let loaded =
                 [csr.values.load_for_call()?, csr.indices.load_for_call()?, csr.indptr.load_for_call()?];
-            let view = self.csr_view_of(&csr, loaded.each_ref().map(Loaded::as_slice))?;
+            let view = self.csr_view_of(&csr, loaded.each_ref().map(ComponentBytes::as_slice))?;
             let values = view.values.elements().map_err(|e| self.wrap(e))?;
             let mut entries = Entries::new(view.nnz, Positions::Rows(view));
             self.find_equal(&mut entries, to, &csr.indices)?;
@@ -534,7 +534,7 @@ impl<'f> Object<'f> {
         self.check_layout(true)?;
         let coo = self.coo_geometry()?;
         let loaded = [coo.values.load_for_call()?, coo.coords.load_for_call()?];
-        let view = self.coo_view_of(&coo, loaded.each_ref().map(Loaded::as_slice))?;
+        let view = self.coo_view_of(&coo, loaded.each_ref().map(ComponentBytes::as_slice))?;
         let values = view.values.elements().map_err(|e| self.wrap(e))?;
         let mut entries = Entries::new(view.nnz, Positions::Coordinates(view));
         self.find_equal(&mut entries, to, &coo.coords)?;

@@ -162,7 +162,7 @@ impl File {
             file.open_shards(store, options)?;
         }
         if let Some(sizes) = &file.lazy_sizes {
-            structure::check_short_frames(&file, &sizes.aliases)?;
+            structure::check_short_frames(&file, &sizes.shared_ranges)?;
         }
         if options.strict {
             structure::check_strict_metadata(&file)?;

@@ -11,7 +11,7 @@ use crate::error::{broken, fail, try_format, Cause, Error, Quoted, Result, Rule}
 use crate::io::path;
 use crate::memory::{push, try_box, Budget};
 use crate::model::manifest::{self, Component, Manifest, Position, Shard};
-use crate::source::{for_each_chunk, ByteSource, Elsewhere};
+use crate::source::{for_each_chunk, ByteSource, UnopenedShard};
 use crate::threads;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,8 @@ pub fn add_shards<'p>(
             let texts = label.len().saturating_mul(2).saturating_add(c_path.len());
             budget.charge(texts as u64, "the paths of the shards")?;
             let lazy_shard = LazyShard::new(Position::after(at)?, path, options.shard_folder.is_some());
-            let (source, frame) = (try_box(Elsewhere)?, Frame::of_unknown_manifest(container, entry.size));
+            let (source, frame) =
+                (try_box(UnopenedShard)?, Frame::of_unknown_manifest(container, entry.size));
             let file = OpenedFile { source, frame, label, path: c_path, modified: 0 };
             let mut shard = FilePart::new(file, container);
             shard.lazy_shard = Some(try_box(lazy_shard)?);

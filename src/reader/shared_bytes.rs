@@ -14,17 +14,17 @@ use std::sync::atomic::AtomicU64;
 
 /// Which components share their bytes.
 #[derive(Default)]
-pub(super) struct Aliases {
+pub(super) struct SharedRanges {
     /// For each component, the number of its shared range, counted from 1; 0 if it shares none. Empty if no
     /// components share a range.
     ranges: Vec<u32>,
     count: usize,
 }
 
-impl Aliases {
+impl SharedRanges {
     /// Finds the shared ranges. `part_of` returns the number of the part that has a component's bytes. Takes
     /// `n log n` comparisons, or `n` if the components are sorted by offset.
-    pub fn of(components: &[Component], part_of: impl Fn(usize) -> usize) -> Result<Aliases> {
+    pub fn of(components: &[Component], part_of: impl Fn(usize) -> usize) -> Result<SharedRanges> {
         let stored = || (0u32..).zip(components).filter(|(_, c)| c.stored_size > 0);
         let mut next = (0, 0);
         let apart = stored().all(|(at, c)| {
@@ -34,27 +34,27 @@ impl Aliases {
             behind
         });
         if apart {
-            return Ok(Aliases::default());
+            return Ok(SharedRanges::default());
         }
         let mut order: Vec<(u32, u64, u64, u32)> = with_capacity(components.len())?;
         // A part has at least one component, and the number of components fits in 32 bits.
         let part = |at: u32| u32::try_from(part_of(at as usize)).unwrap_or(u32::MAX);
         order.extend(stored().map(|(at, c)| (part(at), c.offset, c.stored_size, at)));
         sort(&mut order);
-        let mut aliases = Aliases::default();
-        aliases.ranges.try_reserve_exact(components.len())?;
-        aliases.ranges.resize(components.len(), 0);
+        let mut shared_ranges = SharedRanges::default();
+        shared_ranges.ranges.try_reserve_exact(components.len())?;
+        shared_ranges.ranges.resize(components.len(), 0);
         let groups =
             order.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)).filter(|group| group.len() > 1);
         for (number, group) in (1u32..).zip(groups) {
-            aliases.count = number as usize;
+            shared_ranges.count = number as usize;
             for (.., at) in group {
-                if let Some(place) = aliases.ranges.get_mut(*at as usize) {
+                if let Some(place) = shared_ranges.ranges.get_mut(*at as usize) {
                     *place = number;
                 }
             }
         }
-        Ok(aliases)
+        Ok(shared_ranges)
     }
 
     /// How many shared ranges there are.
@@ -103,10 +103,10 @@ pub(super) struct Facts {
 
 /// What the threads of a verification know about shared bytes.
 #[derive(Default)]
-pub(super) struct Verified {
+pub(super) struct SharedChecks {
     /// The number of the first component that is verified.
     pub(super) first: usize,
-    pub(super) aliases: Aliases,
+    pub(super) shared_ranges: SharedRanges,
     pub(super) facts: Vec<Mutex<Facts>>,
     /// The result of each checksum of an archive, by the part and the start of its bytes.
     pub(super) checksums: Vec<(PartAndStart, Outcome)>,
@@ -143,20 +143,20 @@ mod tests {
         let ranges = [(64, 8), (128, 8), (64, 8), (0, 0), (0, 0), (256, 4), (128, 8), (64, 8)];
         let mut manifest = Manifest::default();
         let role = manifest.texts.add("data").unwrap();
-        assert_eq!(Aliases::of(&manifest.components, |_| 0).unwrap().count(), 0);
+        assert_eq!(SharedRanges::of(&manifest.components, |_| 0).unwrap().count(), 0);
         for (offset, stored_size) in ranges {
             let mut entry = Component::new(role, Some(Dtype::U8));
             (entry.offset, entry.stored_size) = (offset, stored_size);
             manifest.components.push(entry).unwrap();
         }
-        let aliases = Aliases::of(&manifest.components, |_| 0).unwrap();
-        let found: Vec<_> = (0..9).map(|at| aliases.range(at)).collect();
+        let shared_ranges = SharedRanges::of(&manifest.components, |_| 0).unwrap();
+        let found: Vec<_> = (0..9).map(|at| shared_ranges.range(at)).collect();
         let (first, second) = (Some(0), Some(1));
         assert_eq!(found, [first, second, first, None, None, None, second, first, None]);
-        assert_eq!(aliases.count(), 2);
+        assert_eq!(shared_ranges.count(), 2);
         // There are three files. The first has (64, 8) twice; the others have different ranges.
-        let aliases = Aliases::of(&manifest.components, |at| at / 3).unwrap();
-        let found: Vec<_> = (0..8).map(|at| aliases.range(at)).collect();
+        let shared_ranges = SharedRanges::of(&manifest.components, |at| at / 3).unwrap();
+        let found: Vec<_> = (0..8).map(|at| shared_ranges.range(at)).collect();
         assert_eq!(found, [first, None, first, None, None, None, None, None]);
     }
 }

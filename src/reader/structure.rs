@@ -5,7 +5,7 @@
 
 use super::file::File;
 use super::object::{Component, Object};
-use super::shared_bytes::{Aliases, Verified};
+use super::shared_bytes::{SharedChecks, SharedRanges};
 use crate::codec::{Codec, Coding, KnownSize};
 use crate::container::contents::{self, ElementCheck, Positions};
 use crate::error::{broken, fail, Cause, Error, Quoted, Result, Rule};
@@ -72,8 +72,8 @@ impl<'f> Component<'f> {
         let dtype = self.check_index_dtype().map_err(|e| self.wrap(e))?;
         let width = dtype.size() as u64;
         let mut base = 0u64;
-        let done = self.blob().and_then(|blob| {
-            blob.for_each_decoded(&mut |chunk| {
+        let done = self.stored_component().and_then(|stored| {
+            stored.for_each_decoded(&mut |chunk| {
                 check.chunk(dtype, chunk, base)?;
                 base = base.saturating_add((chunk.len() as u64).checked_div(width).unwrap_or(0));
                 Ok(())
@@ -86,7 +86,7 @@ impl<'f> Component<'f> {
 impl Component<'_> {
     /// Whether its numbers, in runs of `length`, are known to be below `bounds`. False if no other component
     /// shares its bytes, because then they have to be checked anyway.
-    fn is_below(&self, verified: &Verified, bounds: &[u64], length: u64) -> Result<bool> {
+    fn is_below(&self, checks: &SharedChecks, bounds: &[u64], length: u64) -> Result<bool> {
         let largest = || {
             let mut largest = Vec::new();
             largest.try_reserve_exact(bounds.len())?;
@@ -97,7 +97,7 @@ impl Component<'_> {
         // An empty component has no largest number.
         match length {
             0 => Ok(false),
-            _ => Ok(verified.all_below(self, bounds, largest)?.unwrap_or(false)),
+            _ => Ok(checks.all_below(self, bounds, largest)?.unwrap_or(false)),
         }
     }
 }
@@ -155,26 +155,26 @@ impl<'f> Object<'f> {
 
     /// Checks that the components of an object fit together. Skips checks of shared bytes that this
     /// verification has already done.
-    pub(super) fn check_structure(&self, verified: &Verified) -> Result<()> {
+    pub(super) fn check_structure(&self, checks: &SharedChecks) -> Result<()> {
         self.check_layout(self.file.strict)?;
         match self.format() {
             Format::SparseCsr => {
                 let csr = self.csr_geometry()?;
                 let pointers =
                     || csr.indptr.check_indices(&mut IndexCheck::Pointers { previous: 0, nnz: csr.nnz });
-                verified.pointers(&csr.indptr, csr.nnz, pointers)?;
-                if !csr.indices.is_below(verified, &[csr.columns], csr.nnz)? {
+                checks.pointers(&csr.indptr, csr.nnz, pointers)?;
+                if !csr.indices.is_below(checks, &[csr.columns], csr.nnz)? {
                     csr.indices.check_indices(&mut IndexCheck::Columns { columns: csr.columns })?;
                 }
-                self.check_rows(&csr, verified)
+                self.check_rows(&csr, checks)
             }
             Format::SparseCoo => {
                 let coo = self.coo_geometry()?;
-                if !coo.coords.is_below(verified, self.shape(), coo.nnz)? {
+                if !coo.coords.is_below(checks, self.shape(), coo.nnz)? {
                     let mut check = IndexCheck::Coordinates { shape: self.shape(), nnz: coo.nnz };
                     coo.coords.check_indices(&mut check)?;
                 }
-                self.check_cells(&coo, Some(verified))
+                self.check_cells(&coo, Some(checks))
             }
             Format::QuantizedGroup => self.check_weight(),
             Format::Dense | Format::Blocks(_) | Format::Other(_) => self.check_parts().map(drop),
@@ -271,15 +271,16 @@ fn check_strict_component(component: &Component<'_>) -> Result<()> {
 /// Versions before 1.2 do not declare the decoded size of a compressed component; for a dense object, the
 /// shape gives it. If the component is small, its frames are checked at open: that costs almost nothing. It
 /// is an error if they decode to fewer bytes.
-pub fn check_short_frames(file: &File, aliases: &Aliases) -> Result<()> {
+pub fn check_short_frames(file: &File, shared_ranges: &SharedRanges) -> Result<()> {
     // The sizes of ranges that several components share, once they were found.
     let mut shared_sizes: Vec<Option<Option<KnownSize>>> = Vec::new();
-    shared_sizes.try_reserve_exact(aliases.count())?;
-    shared_sizes.resize(aliases.count(), None);
+    shared_sizes.try_reserve_exact(shared_ranges.count())?;
+    shared_sizes.resize(shared_ranges.count(), None);
     for object in file.objects() {
         for component in object.components() {
             let Some((codec, expected)) = codec_and_size_by_shape(component.entry()) else { continue };
-            let mut shared = aliases.range(component.index).and_then(|range| shared_sizes.get_mut(range));
+            let mut shared =
+                shared_ranges.range(component.index).and_then(|range| shared_sizes.get_mut(range));
             let known = match shared.as_deref().copied().flatten() {
                 Some(known) => known,
                 None => size_by_frames(&component, codec)?,
@@ -369,11 +370,11 @@ impl Object<'_> {
     }
 
     /// Checks for a verification that column indices ascend within each row.
-    pub(super) fn check_rows(&self, csr: &CsrGeometry<'_>, verified: &Verified) -> Result<()> {
+    pub(super) fn check_rows(&self, csr: &CsrGeometry<'_>, checks: &SharedChecks) -> Result<()> {
         if !self.positions_are_unique(&csr.indices) {
             return Ok(());
         }
-        verified.rows(&csr.indices, &csr.indptr, || {
+        checks.rows(&csr.indices, &csr.indptr, || {
             let (Some(dtype), Some(of_indptr)) = (csr.indices.dtype(), csr.indptr.dtype()) else {
                 return Ok(());
             };
@@ -390,13 +391,13 @@ impl Object<'_> {
 
     /// Checks that no two entries of a sparse_coo object have the same coordinates. Takes 8 bytes of memory
     /// for each entry.
-    pub(super) fn check_cells(&self, coo: &CooGeometry<'_>, verified: Option<&Verified>) -> Result<()> {
+    pub(super) fn check_cells(&self, coo: &CooGeometry<'_>, checks: Option<&SharedChecks>) -> Result<()> {
         if !self.positions_are_unique(&coo.coords) || coo.nnz < 2 {
             return Ok(());
         }
         let check = || self.check_cells_inner(coo).map_err(|e| coo.coords.wrap(e));
-        match verified {
-            Some(verified) => verified.cells(&coo.coords, self.entry.rank, check),
+        match checks {
+            Some(checks) => checks.cells(&coo.coords, self.entry.rank, check),
             None => check(),
         }
     }

@@ -4,7 +4,7 @@ use super::file::File;
 use super::manifest;
 use super::object::{Component, Object};
 use super::parts::FilePart;
-use super::shared_bytes::Verified;
+use super::shared_bytes::SharedChecks;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::lock::Mutex;
 use crate::threads;
@@ -35,7 +35,7 @@ struct VerifyState<'a> {
     unchecked: Mutex<Option<(usize, Error)>>,
     report: Mutex<VerifyReport>,
     /// What is known about bytes that several components share.
-    verified: Verified,
+    checks: SharedChecks,
     /// How many stored bytes were reported as done. Locked while a thread reports progress.
     done_bytes: Mutex<u64>,
 }
@@ -214,7 +214,7 @@ impl<'a> VerifyState<'a> {
             failure: Mutex::new(None),
             unchecked: Mutex::new(None),
             report: Mutex::new(VerifyReport::default()),
-            verified: Verified::new(file, components)?,
+            checks: SharedChecks::new(file, components)?,
             done_bytes: Mutex::new(0),
         })
     }
@@ -293,7 +293,7 @@ impl Object<'_> {
             self.verify_component(at, &component, state, report, &mut first)?;
         }
         if state.options.contents && first.is_none() {
-            match self.check_structure(&state.verified) {
+            match self.check_structure(&state.checks) {
                 Err(error) if error.cause() == Cause::Unsupported => {
                     // If a component could not be checked, this was counted already.
                     if report.not_checked == before {
@@ -353,7 +353,7 @@ impl Component<'_> {
         report: &mut VerifyReport,
         reported: &mut u64,
     ) -> Result<Unchecked> {
-        if let Some(why) = unchecked(state.verified.open(self).map_err(|error| self.wrap(error)))? {
+        if let Some(why) = unchecked(state.checks.open(self).map_err(|error| self.wrap(error)))? {
             return Ok(Some(why));
         }
         // Decoded bytes are checked before their digest: spec 2 section 7.2.
@@ -384,14 +384,14 @@ impl Component<'_> {
     ) -> Result<Unchecked> {
         let checked = match self.digest().map(|text| self.parse_digest(text)) {
             None => match self.checksum() {
-                Some(checksum) => state.verified.checksum(self, checksum.start),
+                Some(checksum) => state.checks.checksum(self, checksum.start),
                 None => {
                     report.digests_absent = report.digests_absent.saturating_add(1);
                     return unchecked(self.count_not_covered(state, report));
                 }
             },
             Some(Ok(claim)) => {
-                state.verified.digest(self, claim, || self.verify_digest_with_progress(state, reported))
+                state.checks.digest(self, claim, || self.verify_digest_with_progress(state, reported))
             }
             Some(Err(_)) => self.verify_digest(), // returns the error
         };
@@ -464,8 +464,8 @@ impl Component<'_> {
             return Ok(());
         }
         let mut base = 0u64;
-        state.verified.contents(self, size, bools, || {
-            self.blob()?.for_each_decoded(&mut |chunk| {
+        state.checks.contents(self, size, bools, || {
+            self.stored_component()?.for_each_decoded(&mut |chunk| {
                 check.check(chunk, base)?;
                 base = base.saturating_add(chunk.len() as u64);
                 // Reports 0 new bytes, only to ask whether to stop.

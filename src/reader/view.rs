@@ -1,6 +1,6 @@
 //! The components of an object as arrays: unchanged, and without a copy if possible.
 
-use super::borrowed_or_read::Loaded;
+use super::borrowed_or_read::ComponentBytes;
 use super::object::{Component, Object};
 use super::structure::{number, CooGeometry, CsrGeometry};
 use crate::error::{fail, Result};
@@ -107,8 +107,10 @@ impl<'f> Component<'f> {
             return Ok(found);
         }
         match self.load()? {
-            Loaded::Owned(buffer) => self.file.decoded.insert(self.index, buffer).map_err(|e| self.wrap(e)),
-            Loaded::Borrowed(bytes) => Ok(bytes),
+            ComponentBytes::Owned(buffer) => {
+                self.file.decoded.insert(self.index, buffer).map_err(|e| self.wrap(e))
+            }
+            ComponentBytes::Borrowed(bytes) => Ok(bytes),
         }
     }
 }

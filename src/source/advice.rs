@@ -216,7 +216,7 @@ const MAX_READ_AHEAD: u64 = 1 << 40;
 /// The first byte and length of each piece of a file range, at most up to the end of the file. Offsets are
 /// relative to `base`. All pieces together have at most [`MAX_READ_AHEAD`] bytes.
 #[cfg(any(target_vendor = "apple", test))]
-fn pieces(base: u64, range: &Range<u64>, file_end: u64) -> impl Iterator<Item = (i64, i32)> {
+fn read_advice_ranges(base: u64, range: &Range<u64>, file_end: u64) -> impl Iterator<Item = (i64, i32)> {
     let start = base.saturating_add(range.start);
     let end = base.saturating_add(range.end).min(file_end).min(start.saturating_add(MAX_READ_AHEAD));
     let starts = std::iter::successors(Some(start), |at| at.checked_add(MAX_READ_ADVICE));
@@ -249,7 +249,7 @@ pub fn advise_file(file: &File, base: u64, _pages: &Pages, range: &Range<u64>, a
         _ if range.is_empty() => {}
         Advice::Sequential => checked(read_ahead())?,
         Advice::WillNeed | Advice::Populate => {
-            for (ra_offset, ra_count) in pieces(base, range, crate::io::files::size_of(file)?) {
+            for (ra_offset, ra_count) in read_advice_ranges(base, range, crate::io::files::size_of(file)?) {
                 let place = libc::radvisory { ra_offset, ra_count };
                 // SAFETY: `file` keeps the descriptor open; the struct is local and only read.
                 checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_RDADVISE, &raw const place) })?;
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn pieces_of_a_range_are_as_long_as_an_int_counts_and_end_with_the_file() {
         const GIB: i64 = 1 << 30;
-        let all = |base, range: Range<u64>, end| pieces(base, &range, end).collect::<Vec<_>>();
+        let all = |base, range: Range<u64>, end| read_advice_ranges(base, &range, end).collect::<Vec<_>>();
         assert_eq!(all(0, 0..4096, 4096), [(0, 4096)]);
         assert_eq!(all(64, 6..10, 1 << 40), [(70, 4)], "counted from where ours begin");
         assert_eq!(all(0, 5..5, 4096), [], "nothing");

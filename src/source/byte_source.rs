@@ -175,9 +175,9 @@ impl<B: AsRef<[u8]> + Send + Sync> ByteSource for MemorySource<B> {
 }
 
 /// A source that refuses every read.
-pub(crate) struct Elsewhere;
+pub(crate) struct UnopenedShard;
 
-impl ByteSource for Elsewhere {
+impl ByteSource for UnopenedShard {
     fn size(&self) -> u64 {
         u64::MAX
     }

@@ -13,7 +13,7 @@ pub mod residence;
 
 pub use advice::Advice;
 pub(crate) use byte_source::{
-    change_since_open, for_each_chunk, for_each_chunk_of, is_callback_source, with_range, Elsewhere,
+    change_since_open, for_each_chunk, for_each_chunk_of, is_callback_source, with_range, UnopenedShard,
     READ_CHUNK,
 };
 pub use byte_source::{ByteSource, MemorySource};

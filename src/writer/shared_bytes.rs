@@ -185,14 +185,14 @@ struct Recoded {
 
 /// The position of a copy's bytes in the written file.
 #[derive(Clone, Copy)]
-pub struct Copied {
+pub struct WrittenPlace {
     pub offset: u64,
     pub stored_size: u64,
     pub digest: Option<TextId>,
 }
 
 /// All copies so far.
-pub struct CopyIndex(HashMap<CopyKey, Copied, SeedableRandomState>);
+pub struct CopyIndex(HashMap<CopyKey, WrittenPlace, SeedableRandomState>);
 
 /// Few copies have the same bytes and are written in different ways.
 impl Hash for CopyKey {
@@ -226,18 +226,18 @@ impl CopyIndex {
         CopyIndex(HashMap::with_hasher(crate::hash::state()))
     }
 
-    pub fn find(&self, copy: &CopyKey) -> Option<Copied> {
+    pub fn find(&self, copy: &CopyKey) -> Option<WrittenPlace> {
         self.0.get(copy).copied()
     }
 
     /// Adds a copy. An empty component has no position, so it is ignored.
     pub fn insert(&mut self, copy: CopyKey, entry: &Component, digest: Option<TextId>) -> Result<()> {
         if entry.stored_size > 0 {
-            let copied = Copied { offset: entry.offset, stored_size: entry.stored_size, digest };
+            let place = WrittenPlace { offset: entry.offset, stored_size: entry.stored_size, digest };
             self.0
                 .try_reserve(1)
                 .map_err(|_| fail!(OutOfMemory, "could not allocate the index of copies"))?;
-            self.0.insert(copy, copied);
+            self.0.insert(copy, place);
         }
         Ok(())
     }

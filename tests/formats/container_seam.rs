@@ -216,7 +216,7 @@ fn no_two_files_of_the_containers_import_each_other_in_a_circle() {
     let mut left = imports();
     assert!(left.len() > 25 && left.values().map(BTreeSet::len).sum::<usize>() > 60, "{left:#?}");
     assert!(left["container::cbor::fields"].contains("container::cbor::cursor"));
-    assert!(left["container::not_read"].contains("container::ztensor_1::ends"));
+    assert!(left["container::not_read"].contains("container::ztensor_1::footer"));
     // Files that import no remaining file are not part of a cycle.
     while let Some(leaf) = left.iter().find(|(_, targets)| targets.is_empty()).map(|(file, _)| file.clone()) {
         left.remove(&leaf);

@@ -13,7 +13,7 @@ use ztensor::error::{Cause, Result};
 use ztensor::model::dtype::Dtype;
 use ztensor::model::value::Attributes;
 use ztensor::reader::{
-    BatchOptions, BatchStats, Direct, File, Hyperslab, Loaded, Mode, OpenOptions, Request, Selection,
+    BatchOptions, BatchStats, ComponentBytes, Direct, File, Hyperslab, Mode, OpenOptions, Request, Selection,
 };
 use ztensor::sink::ByteSink;
 use ztensor::source::{direct::DirectFile, ByteSource, PageCache, Profile, ReadMany};
@@ -287,7 +287,7 @@ fn single_calls(source: Counting, threads: usize, content: &[u8]) -> [Reads; 2] 
     assert!(common::read(&component) == content);
     let reads = asked.reads();
     let loaded = component.load().unwrap();
-    assert!(loaded.as_slice() == content && matches!(loaded, Loaded::Owned(_)));
+    assert!(loaded.as_slice() == content && matches!(loaded, ComponentBytes::Owned(_)));
     [reads, asked.reads()]
 }
 

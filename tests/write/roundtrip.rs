@@ -10,7 +10,9 @@ use ztensor::error::Cause;
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, LogicalType, Version};
 use ztensor::model::value::Attributes;
-use ztensor::reader::{Component, File, Loaded, Mode, Object, OpenOptions, VerifyOptions, VerifyReport};
+use ztensor::reader::{
+    Component, ComponentBytes, File, Mode, Object, OpenOptions, VerifyOptions, VerifyReport,
+};
 use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 
 /// Every version × encoding × digest.
@@ -71,7 +73,7 @@ fn check_bytes(part: &common::Part, found: &Component<'_>, at: &str) {
     assert_eq!(loaded.as_slice().as_ptr().addr() % 64, 0, "{at}");
     let caps = found.caps();
     assert_eq!(found.borrow().is_ok(), caps.map, "{at}");
-    assert_eq!(matches!(loaded, Loaded::Borrowed(_)), caps.map, "{at}");
+    assert_eq!(matches!(loaded, ComponentBytes::Borrowed(_)), caps.map, "{at}");
     if let Ok(borrowed) = found.borrow() {
         assert_eq!(borrowed, part.bytes, "{at}");
     }

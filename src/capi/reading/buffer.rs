@@ -9,7 +9,7 @@ use crate::capi::reading::options::{batch_options, on_done, zt_read_options};
 use crate::capi::status::zt_status;
 use crate::error::Result;
 use crate::memory::{try_box, AlignedBuffer};
-use crate::reader::{Component, Loaded};
+use crate::reader::{Component, ComponentBytes};
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::null;
@@ -84,11 +84,11 @@ impl zt_component {
     /// Makes a buffer of the bytes that `load` returns.
     fn load_by<'f>(
         &'f self,
-        load: impl FnOnce(&Component<'f>) -> Result<Loaded<'f>>,
+        load: impl FnOnce(&Component<'f>) -> Result<ComponentBytes<'f>>,
     ) -> Result<(*mut zt_buffer, bool)> {
         let (borrowed, size, owned) = match load(&self.component()?)? {
-            Loaded::Borrowed(bytes) => (bytes.as_ptr(), bytes.len(), None),
-            Loaded::Owned(memory) => (null(), memory.as_slice().len(), Some(memory)),
+            ComponentBytes::Borrowed(bytes) => (bytes.as_ptr(), bytes.len(), None),
+            ComponentBytes::Owned(memory) => (null(), memory.as_slice().len(), Some(memory)),
         };
         let is_borrowed = owned.is_none();
         // SAFETY: its file is open.

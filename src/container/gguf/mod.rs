@@ -34,7 +34,7 @@ pub(crate) const ROW: Row = Row {
 
 /// A file that ends like a `.zt` file is a `.zt` file without its beginning.
 fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
-    match ends.tail.ends_with(ztensor_1::ends::MAGIC) {
+    match ends.tail.ends_with(ztensor_1::footer::MAGIC) {
         true => Ok(Detected::Other),
         false => Ok(Detected::Frame(Frame::of_unknown_manifest(Container::Gguf, ends.file_size))),
     }

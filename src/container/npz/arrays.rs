@@ -1,6 +1,6 @@
 //! Reads arrays into the tables of a manifest.
 
-use super::header::{self, ElementType, Front, Header};
+use super::header::{self, ElementType, Header, HeaderOutcome};
 use crate::codec::inflate_front;
 use crate::container::clashes;
 use crate::container::frame::{Frame, Input, Limits, TRAILING_HELP};
@@ -117,16 +117,18 @@ fn headers(
         let header = match member.method() {
             Method::Stored => header::read(front, member.size, dimensions, budget)?,
             Method::Deflated => match inflate(member, front, &mut inflated, dimensions, budget)? {
-                Front::Needs(_) => Front::Needs((front.len() as u64).saturating_mul(4).max(AHEAD)),
+                HeaderOutcome::Needs(_) => {
+                    HeaderOutcome::Needs((front.len() as u64).saturating_mul(4).max(AHEAD))
+                }
                 found => found,
             },
             Method::Unread(_) => return Ok(Seen::Enough),
         };
         match header {
-            Front::Needs(size) => return Ok(Seen::Needs(size)),
-            Front::Other => *found = Found::Other,
-            Front::Version(major, minor) => *found = Found::Version(major, minor),
-            Front::Header(header) => {
+            HeaderOutcome::Needs(size) => return Ok(Seen::Needs(size)),
+            HeaderOutcome::Other => *found = Found::Other,
+            HeaderOutcome::Version(major, minor) => *found = Found::Version(major, minor),
+            HeaderOutcome::Header(header) => {
                 check_size(&header, dimensions, member.size)?;
                 *found = Found::Array(header);
             }
@@ -150,16 +152,16 @@ pub(super) fn single(
     let header = loop {
         let front = input.read(0..size.min(file_size))?;
         match header::read(front, file_size, &mut manifest.dimensions, budget)? {
-            Front::Header(header) => break header,
-            Front::Needs(more) if more > size => size = more,
-            Front::Needs(_) => return Err(fail!(Internal, "a header that was read is wanted")),
-            Front::Version(major, minor) => {
+            HeaderOutcome::Header(header) => break header,
+            HeaderOutcome::Needs(more) if more > size => size = more,
+            HeaderOutcome::Needs(_) => return Err(fail!(Internal, "a header that was read is wanted")),
+            HeaderOutcome::Version(major, minor) => {
                 return Err(fail!(
                     Unsupported,
                     "its header has version {major}.{minor}; 1.0, 2.0 and 3.0 are read here"
                 ));
             }
-            Front::Other => return Err(fail!(Internal, "an array does not begin as one")),
+            HeaderOutcome::Other => return Err(fail!(Internal, "an array does not begin as one")),
         }
     };
     let size = file_size.saturating_sub(header.size);
@@ -196,7 +198,7 @@ fn inflate(
     inflated: &mut Vec<u8>,
     dimensions: &mut Vec<u64>,
     budget: &Budget,
-) -> Result<Front> {
+) -> Result<HeaderOutcome> {
     let mut size = 4096.min(member.size);
     loop {
         let count = usize::try_from(size).unwrap_or(usize::MAX);
@@ -210,8 +212,8 @@ fn inflate(
         let written = inflate_front(front, space)?;
         let decoded = space.get(..written).unwrap_or_default();
         match header::read(decoded, member.size, dimensions, budget)? {
-            Front::Needs(more) if written as u64 == size && more > size => size = more,
-            Front::Needs(_) if front.len() as u64 == member.stored_size => {
+            HeaderOutcome::Needs(more) if written as u64 == size && more > size => size = more,
+            HeaderOutcome::Needs(_) if front.len() as u64 == member.stored_size => {
                 return Err(broken!(Rule::DeflateLength, "its deflated bytes end within its header"));
             }
             front => return Ok(front),

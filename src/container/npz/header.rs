@@ -31,7 +31,7 @@ pub(super) struct Header {
 }
 
 /// What the first bytes show.
-pub(super) enum Front {
+pub(super) enum HeaderOutcome {
     Header(Header),
     /// They do not begin an array.
     Other,
@@ -43,10 +43,15 @@ pub(super) enum Front {
 
 /// Reads the start of an array of `total` bytes. `bytes` are its first bytes. Its dimensions are appended to
 /// `dimensions`.
-pub(super) fn read(bytes: &[u8], total: u64, dimensions: &mut Vec<u64>, budget: &Budget) -> Result<Front> {
+pub(super) fn read(
+    bytes: &[u8],
+    total: u64,
+    dimensions: &mut Vec<u64>,
+    budget: &Budget,
+) -> Result<HeaderOutcome> {
     let incomplete = |wanted: u64| match total < wanted {
         true => Err(broken!(Rule::NpyHeader, "it has {total} bytes and ends within its header")),
-        false => Ok(Front::Needs(wanted)),
+        false => Ok(HeaderOutcome::Needs(wanted)),
     };
     let (prefix, size) = match bytes.strip_prefix(MAGIC) {
         Some([1, 0, low, high, ..]) => (SHORT_PREFIX, u64::from(u16::from_le_bytes([*low, *high]))),
@@ -55,11 +60,11 @@ pub(super) fn read(bytes: &[u8], total: u64, dimensions: &mut Vec<u64>, budget: 
             None => return incomplete(LONG_PREFIX as u64),
         },
         Some([1, 0, ..] | [_] | []) => return incomplete(SHORT_PREFIX as u64),
-        Some([major, minor, ..]) => return Ok(Front::Version(*major, *minor)),
+        Some([major, minor, ..]) => return Ok(HeaderOutcome::Version(*major, *minor)),
         None if MAGIC.starts_with(bytes) && total > bytes.len() as u64 => {
-            return Ok(Front::Needs(total.min(LONG_PREFIX as u64)));
+            return Ok(HeaderOutcome::Needs(total.min(LONG_PREFIX as u64)));
         }
-        None => return Ok(Front::Other),
+        None => return Ok(HeaderOutcome::Other),
     };
     let end = size.saturating_add(prefix as u64);
     if size > MAX_HEADER {
@@ -72,7 +77,7 @@ pub(super) fn read(bytes: &[u8], total: u64, dimensions: &mut Vec<u64>, budget: 
         return Err(broken!(Rule::NpyHeader, "its header is not UTF-8"));
     }
     let found = dictionary(text, dimensions, budget)?;
-    Ok(Front::Header(Header { size: end, ..found }))
+    Ok(HeaderOutcome::Header(Header { size: end, ..found }))
 }
 
 /// The keys of the dictionary.

@@ -1,4 +1,4 @@
-use super::header::{self, ElementType, Front, Header};
+use super::header::{self, ElementType, Header, HeaderOutcome};
 use crate::container::frame::{Frame, InMemory, Limits};
 use crate::error::{Cause, Error, Result, Rule};
 use crate::memory::Budget;
@@ -16,9 +16,9 @@ fn array(version: u8, text: &str, elements: &[u8]) -> Vec<u8> {
 fn read(bytes: &[u8]) -> Result<(Header, Vec<u64>)> {
     let (mut dimensions, budget) = (Vec::new(), Budget::new(1 << 20));
     match header::read(bytes, bytes.len() as u64, &mut dimensions, &budget)? {
-        Front::Header(header) => Ok((header, dimensions)),
-        Front::Needs(size) => panic!("{size} bytes of {} are wanted", bytes.len()),
-        Front::Other | Front::Version(..) => panic!("not the front of an array"),
+        HeaderOutcome::Header(header) => Ok((header, dimensions)),
+        HeaderOutcome::Needs(size) => panic!("{size} bytes of {} are wanted", bytes.len()),
+        HeaderOutcome::Other | HeaderOutcome::Version(..) => panic!("not the front of an array"),
     }
 }
 
@@ -195,11 +195,11 @@ fn a_front_that_was_cut_says_how_much_more_it_takes() {
         let (mut dimensions, budget) = (Vec::new(), Budget::new(1 << 20));
         let mut read = |all| header::read(&bytes[..seen], all, &mut dimensions, &budget);
         match read(bytes.len() as u64) {
-            Ok(Front::Needs(size)) => assert!(size as usize > seen && size as usize <= header),
+            Ok(HeaderOutcome::Needs(size)) => assert!(size as usize > seen && size as usize <= header),
             _ => panic!("{seen} bytes"),
         }
         match seen < header::MAGIC.len() {
-            true => assert!(matches!(read(seen as u64), Ok(Front::Other)), "{seen}"),
+            true => assert!(matches!(read(seen as u64), Ok(HeaderOutcome::Other)), "{seen}"),
             false => assert_eq!(rule(read(seen as u64)), Some(Rule::NpyHeader), "{seen}"),
         }
         assert!(dimensions.is_empty());
@@ -207,11 +207,11 @@ fn a_front_that_was_cut_says_how_much_more_it_takes() {
     let front = |bytes: &[u8]| {
         header::read(bytes, bytes.len() as u64, &mut Vec::new(), &Budget::new(1 << 20)).unwrap()
     };
-    assert!(matches!(front(b"\x93NUMPX\x01\x00\x00\x00"), Front::Other));
+    assert!(matches!(front(b"\x93NUMPX\x01\x00\x00\x00"), HeaderOutcome::Other));
     for [major, minor] in [[0, 0], [1, 1], [4, 0]] {
         let mut other = bytes.clone();
         other[6..8].copy_from_slice(&[major, minor]);
-        assert!(matches!(front(&other), Front::Version(a, b) if (a, b) == (major, minor)));
+        assert!(matches!(front(&other), HeaderOutcome::Version(a, b) if (a, b) == (major, minor)));
     }
     let mut long = bytes.clone();
     long[8..12].fill(0xff);

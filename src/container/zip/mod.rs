@@ -23,5 +23,5 @@ const MAGICS: [&[u8; 4]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 /// Whether a file begins like an archive. A file that also ends like a `.zt` file is a `.zt` file without its
 /// beginning.
 pub(crate) fn begins(ends: Ends<'_>) -> bool {
-    MAGICS.iter().any(|magic| ends.head.starts_with(*magic)) && !ends.tail.ends_with(ztensor_1::ends::MAGIC)
+    MAGICS.iter().any(|magic| ends.head.starts_with(*magic)) && !ends.tail.ends_with(ztensor_1::footer::MAGIC)
 }

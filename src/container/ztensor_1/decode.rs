@@ -5,7 +5,7 @@
 //! and encoded like 1.1, but with `tensors` instead of `objects`, and with the old dtype names. The dtype is
 //! in the tensor: it is for `values` or `data`, while sparse indices are always u64.
 
-use super::ends::footer_missing;
+use super::footer::footer_missing;
 use crate::container::cbor::fields::{name_blocks, FieldReader, SeenKeys};
 use crate::container::cbor::template::{Form, Meaning, TemplateCache};
 use crate::container::cbor::{packed, packed_dtypes};

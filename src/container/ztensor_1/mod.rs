@@ -2,7 +2,7 @@
 
 pub mod decode;
 pub mod encode;
-pub mod ends;
+pub mod footer;
 #[cfg(test)]
 mod template_tests;
 
@@ -57,8 +57,8 @@ pub(crate) const CAPABILITIES_1_0: Capabilities = Capabilities {
 /// Encodes 1.1 and 1.2 according to the capabilities.
 const ENCODE: Encode = Encode {
     manifest: encode::encode_manifest,
-    frame: ends::frame_of,
-    footer: ends::encode_footer,
+    frame: footer::frame_of,
+    footer: footer::encode_footer,
     aligns_manifest: false,
     extend: Some(encode::extend),
 };
@@ -66,12 +66,12 @@ const ENCODE: Encode = Encode {
 /// The row of 1.2, which detects all of 1.x.
 pub(crate) const ROW_1_2: Row = Row {
     capabilities: CAPABILITIES_1_2,
-    header: ends::MAGIC,
-    detect: Some(ends::detect),
+    header: footer::MAGIC,
+    detect: Some(footer::detect),
     may_be: &[Container::V1_1],
     decode: Some(decode::decode),
     encode: Some(ENCODE),
-    ends: Some(ends::SEARCH),
+    ends: Some(footer::SEARCH),
     ..Row::BASE
 };
 

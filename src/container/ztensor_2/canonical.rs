@@ -8,7 +8,7 @@
 //! The content digest covers the manifest's items except some keys. Both the manifest and the digest's input
 //! are deterministic CBOR, so the manifest's bytes are hashed directly, in order, without memory.
 
-use super::{deterministic, ends};
+use super::{deterministic, footer};
 use crate::container::cbor::{Cursor, Head};
 use crate::container::frame::Frame;
 use crate::digest::{Algorithm, Digest, Hasher};
@@ -59,7 +59,7 @@ pub fn violation(manifest: &Manifest, frame: &Frame, encoded: &[u8]) -> Result<O
             found!("{why}: object {}, component {}", Quoted(part.name), Quoted(part.role));
         }
     }
-    let end = frame.file_size.saturating_sub(ends::FOOTER_SIZE);
+    let end = frame.file_size.saturating_sub(footer::FOOTER_SIZE);
     if frame.manifest.start != next || frame.manifest.end != end {
         let (start, manifest_end) = (frame.manifest.start, frame.manifest.end);
         found!("K1: the manifest is at {start} to {manifest_end}, not at {next} to {end}, the footer");

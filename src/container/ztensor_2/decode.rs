@@ -6,7 +6,7 @@
 
 use super::names::{key, text};
 use super::parts::parts;
-use super::{blobs, deterministic, layouts, names};
+use super::{component_ranges, deterministic, layouts, names};
 use crate::container::cbor::fields::{name_blocks, FieldReader};
 use crate::container::cbor::template::{is_lower_hex, Form, Meaning, TemplateCache};
 use crate::container::cbor::{packed, Cursor, Head};
@@ -43,7 +43,7 @@ pub fn decode(
         Ok(manifest) => manifest,
         Err(e) => return Err(deterministic::check(bytes, frame.manifest.start).err().unwrap_or(e)),
     };
-    blobs::check_overlaps(&manifest, frame, budget)?;
+    component_ranges::check_overlaps(&manifest, frame, budget)?;
     Ok(manifest)
 }
 
@@ -66,7 +66,7 @@ fn whole(mut d: FieldReader<'_>, frame: &Frame, limits: &Limits) -> Result<Manif
         }
         check_item(&d.cursor, 1)?;
         match key {
-            Some((SHARDS, _)) => blobs::shard_table(&mut d)?,
+            Some((SHARDS, _)) => component_ranges::shard_table(&mut d)?,
             Some((_, b"attributes")) => {
                 check_attributes(&d).map_err(|e| e.within(format_args!("the file")))?;
                 d.manifest.attributes = d.attributes()?;
@@ -176,7 +176,8 @@ impl Form for Objects {
     #[inline(always)]
     fn keeps_rules(&self, manifest: &Manifest, object: &Object, shape: &[u64], c: &Component) -> bool {
         let file_size = manifest.shard(c).map_or(self.file_size, |shard| shard.size);
-        blobs::is_in_range(c.offset, c.stored_size, file_size) && layouts::is_kept(object.format, shape, c)
+        component_ranges::is_in_range(c.offset, c.stored_size, file_size)
+            && layouts::is_kept(object.format, shape, c)
     }
 }
 

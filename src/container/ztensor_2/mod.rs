@@ -1,14 +1,14 @@
 //! zTensor 2: blobs that begin at pages, a manifest in deterministic CBOR, and a footer with its hash.
 //!
-//! These parts do not depend on objects: the ends of a file ([`ends`]), the encoding of the manifest
-//! ([`deterministic`]), names ([`names`]), and the positions of blobs ([`blobs`]).
+//! These parts do not depend on objects: the ends of a file ([`footer`]), the encoding of the manifest
+//! ([`deterministic`]), names ([`names`]), and the positions of blobs ([`component_ranges`]).
 
-mod blobs;
 mod canonical;
+mod component_ranges;
 mod decode;
 mod deterministic;
 mod encode;
-pub mod ends;
+pub mod footer;
 mod layouts;
 mod names;
 mod parts;
@@ -28,8 +28,8 @@ const CAPABILITIES: Capabilities = Capabilities {
     name: "2",
     number: Some(20000),
     appends_as: Some(Container::V2),
-    alignment: ends::PAGE,
-    manifest_limit: ends::MANIFEST_LIMIT,
+    alignment: footer::PAGE,
+    manifest_limit: footer::MANIFEST_LIMIT,
     attribute_keys: AttributeKeys::TextsExcept(&[]),
     roles: Roles::Any,
     logical_types: LogicalTypes::Registered(&parts::TYPES),
@@ -60,20 +60,20 @@ const CAPABILITIES: Capabilities = Capabilities {
 /// Its row in the table.
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
-    header: ends::MAGIC,
-    detect: Some(ends::detect),
+    header: footer::MAGIC,
+    detect: Some(footer::detect),
     decode: Some(decode::decode),
     has_own_rules: true,
     encode: Some(Encode {
         manifest: encode::encode_manifest,
-        frame: ends::frame_of,
-        footer: ends::encode_footer,
+        frame: footer::frame_of,
+        footer: footer::encode_footer,
         aligns_manifest: true,
         extend: Some(encode::extend),
     }),
-    ends: Some(ends::SEARCH),
+    ends: Some(footer::SEARCH),
     content_digest: Some(canonical::digest),
-    canonical: Some(Canonical { violation: canonical::violation, reserved: ends::reserved }),
+    canonical: Some(Canonical { violation: canonical::violation, reserved: footer::reserved }),
     ..Row::BASE
 };
 

@@ -1,7 +1,7 @@
 //! The components of an object: blobs, and how their bytes are interpreted (spec 2 sections 3, 5 and 7).
 
 use super::names::{key, text};
-use super::{blobs, names};
+use super::{component_ranges, names};
 use crate::container::capabilities::Encodings;
 use crate::container::cbor::fields::FieldReader;
 use crate::container::cbor::{packed, packed_dtypes, Head};
@@ -122,13 +122,13 @@ fn part(d: &mut FieldReader<'_>, frame: &Frame, role: TextId) -> Result<()> {
     component.set_size(Some(decoded.unwrap_or(length)));
     component.set_size_declared(decoded.is_some());
     component.set_digest_of_decoded(true);
-    rare.shard = shard.map(|name| blobs::find_shard(&d.manifest, name)).transpose()?;
+    rare.shard = shard.map(|name| component_ranges::find_shard(&d.manifest, name)).transpose()?;
     component.set_in_shard(rare.shard.is_some());
     let size = match rare.shard.and_then(|at| d.manifest.shards.get(at.index())) {
         Some(shard) => shard.size,
         None => frame.file_size,
     };
-    blobs::check_range(offset, length, size)?;
+    component_ranges::check_range(offset, length, size)?;
     component.rare = d.push_rare_names(rare)?;
     add(&d.cursor, &mut d.manifest.components, component)
 }

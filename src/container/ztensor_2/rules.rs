@@ -1,4 +1,4 @@
-//! The rules of zTensor 2 that are not checked when a file is opened; those of opening are in `blobs.rs` and
+//! The rules of zTensor 2 that are not checked when a file is opened; those of opening are in `component_ranges.rs` and
 //! its neighbours. These are rules of layouts, because
 //! real files leave out components and attributes (COO, groups of codes, MX, GGUF's blocks: spec 2 sections
 //! 6.3 to 6.6). They are also rules for written objects, so that no object is written that a reader refuses
@@ -9,7 +9,7 @@
 
 use super::deterministic::MAX_DEPTH;
 use super::layouts::{broken_layout, check_values, decoded, index_dtype, only, size_of};
-use super::{ends, layouts, names, parts};
+use super::{footer, layouts, names, parts};
 use crate::container::capabilities::{Quantized, QuantizedForm, WriteRules};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::model::component::MAX_RANK;
@@ -493,7 +493,7 @@ fn object(manifest: &Manifest, object: &Object, complete: bool) -> Result<()> {
         if c.encoding == Encoding::Other && c.size().is_none() {
             return Err(in_part(fail!(Unsupported, "its decoded size is unknown, but has to be declared")));
         }
-        if c.stored_size > u64::MAX.saturating_sub(ends::FOOTER_SIZE) {
+        if c.stored_size > u64::MAX.saturating_sub(footer::FOOTER_SIZE) {
             return Err(in_part(broken!(Rule::Zt2BlobBounds, "it has too many bytes")));
         }
     }

@@ -112,7 +112,7 @@ fn compare(shape: &[u64], start: &[u64], count: &[u64], step: &[u64], element: u
     for (limit, gap) in [(0, 0), (7, 3), (64, 8), (1 << 20, 1 << 20), (u64::MAX, u64::MAX)] {
         let mut got = vec![0xEE; want.len()];
         let mut filled = 0;
-        for piece in slab.windows().flat_map(|window| window.pieces(limit, gap)) {
+        for piece in slab.windows().flat_map(|window| window.split_for_reads(limit, gap)) {
             assert!(piece.count == 1 || piece.source_size() <= limit, "{said}");
             assert!(piece.count == 1 || piece.stride - piece.block <= gap, "{said}");
             let from = &source[piece.source_offset as usize..][..piece.source_size() as usize];
@@ -176,12 +176,12 @@ fn edges() {
 fn a_wide_step_is_few_pieces() {
     let slab = Slab::new(&[100_000_000], &[0], &[50_000_000], Some(&[2]), 4).unwrap();
     assert_eq!(slab.window_count(), 1);
-    let pieces: Vec<_> = slab.windows().flat_map(|window| window.pieces(4 << 20, 4096)).collect();
+    let pieces: Vec<_> = slab.windows().flat_map(|window| window.split_for_reads(4 << 20, 4096)).collect();
     assert!(pieces.len() < 100, "{}", pieces.len());
     assert_eq!(pieces.iter().map(StridedBlocks::dest_size).sum::<u64>(), slab.size());
     // One column of a huge matrix. The gaps are never read.
     let slab = Slab::new(&[1000, 1 << 40], &[0, 3], &[1000, 1], None, 4).unwrap();
-    assert_eq!(slab.windows().flat_map(|window| window.pieces(1 << 20, 4096)).count(), 1000);
+    assert_eq!(slab.windows().flat_map(|window| window.split_for_reads(1 << 20, 4096)).count(), 1000);
 }
 
 #[test]

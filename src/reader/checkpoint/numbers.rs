@@ -9,7 +9,7 @@ use crate::load::Part;
 use crate::memory::in_memory;
 use crate::model::dtype::Dtype;
 use crate::model::structure::each_index;
-use crate::reader::borrowed_or_read::Loaded;
+use crate::reader::borrowed_or_read::ComponentBytes;
 use crate::reader::codes::fill;
 use crate::reader::entries::WithReader;
 use crate::reader::object::{Component, Object};
@@ -17,7 +17,7 @@ use std::ops::Range;
 
 /// The stored bytes of codes: all of them, or read when they are needed.
 enum Stored<'f> {
-    All(Loaded<'f>),
+    All(ComponentBytes<'f>),
     ByRows { component: Component<'f>, bytes: Vec<u8> },
 }
 
@@ -99,7 +99,7 @@ impl<'f> Object<'f> {
             true => self.required("g_idx")?.groups_of_columns(plan)?,
             false => None,
         };
-        let groups = groups.as_ref().map(Loaded::as_slice);
+        let groups = groups.as_ref().map(ComponentBytes::as_slice);
         let scaling = Scaling { scales: elements, factor, zeros, groups, codebook };
         let mut decoder = ScaledDecoder::new(plan.layout, scaling);
         let mut bytes =
@@ -134,11 +134,11 @@ impl<'f> Object<'f> {
 
 impl<'f> Component<'f> {
     /// The decoded bytes for one call; words as they are stored, with the lowest byte first.
-    fn load_packed(&self) -> Result<Loaded<'f>> {
+    fn load_packed(&self) -> Result<ComponentBytes<'f>> {
         let mut loaded = self.load_for_call()?;
         let is_of_codes =
             self.known_logical().is_none() && matches!(self.dtype(), Some(Dtype::I32 | Dtype::U32));
-        if let (Loaded::Owned(buffer), true) = (&mut loaded, is_of_codes) {
+        if let (ComponentBytes::Owned(buffer), true) = (&mut loaded, is_of_codes) {
             swapped_words(buffer.as_mut_slice(), 4);
         }
         Ok(loaded)
@@ -153,7 +153,7 @@ impl<'f> Component<'f> {
     }
 
     /// The group of each column; none where they follow each other.
-    pub(super) fn groups_of_columns(&self, plan: &Plan) -> Result<Option<Loaded<'f>>> {
+    pub(super) fn groups_of_columns(&self, plan: &Plan) -> Result<Option<ComponentBytes<'f>>> {
         let bytes = self.load_for_call()?;
         let steps = plan.layout.scales;
         let size = steps.columns.max(1);

@@ -70,9 +70,10 @@ impl File {
 }
 
 impl Owner for File {
-    fn named(&self, blob: &StoredComponent<'_>, error: Error) -> Error {
-        let component = Component { file: self, object: blob.object, entry: blob.entry, index: blob.index };
-        match blob.decoding {
+    fn named(&self, stored: &StoredComponent<'_>, error: Error) -> Error {
+        let component =
+            Component { file: self, object: stored.object, entry: stored.entry, index: stored.index };
+        match stored.decoding {
             Decoding::Numbers { .. } => component.object().wrap(error),
             _ => component.wrap(error),
         }
@@ -90,8 +91,8 @@ impl Owner for File {
         self.thread_hooks
     }
 
-    fn digest(&self, blob: &StoredComponent<'_>) -> Option<&str> {
-        self.manifest.digest(blob.entry)
+    fn digest(&self, stored: &StoredComponent<'_>) -> Option<&str> {
+        self.manifest.digest(stored.entry)
     }
 
     fn frame_indexes(&self) -> &FrameIndexCache {
@@ -102,17 +103,17 @@ impl Owner for File {
         self.max_decoded_size
     }
 
-    fn cost_of_numbers(&self, blob: &StoredComponent<'_>) -> (u64, u64) {
-        Object { file: self, entry: blob.object }.cost_of_numbers()
+    fn cost_of_numbers(&self, stored: &StoredComponent<'_>) -> (u64, u64) {
+        Object { file: self, entry: stored.object }.cost_of_numbers()
     }
 
-    fn object_has_digest(&self, blob: &StoredComponent<'_>) -> Result<bool> {
-        let object = Object { file: self, entry: blob.object };
+    fn object_has_digest(&self, stored: &StoredComponent<'_>) -> Result<bool> {
+        let object = Object { file: self, entry: stored.object };
         object.components().try_fold(false, |has, component| Ok(has || component.has_known_digest()?))
     }
 
-    fn check_digests_of_object(&self, blob: &StoredComponent<'_>) -> Result<()> {
-        for component in (Object { file: self, entry: blob.object }).components() {
+    fn check_digests_of_object(&self, stored: &StoredComponent<'_>) -> Result<()> {
+        for component in (Object { file: self, entry: stored.object }).components() {
             if component.has_known_digest()? {
                 component.verify_digest()?;
             }
@@ -122,25 +123,25 @@ impl Owner for File {
 
     fn read_numbers(
         &self,
-        blob: &StoredComponent<'_>,
+        stored: &StoredComponent<'_>,
         to: Dtype,
         taken: &Taken<'_>,
         dst: &mut [u8],
     ) -> Result<u64> {
-        Object { file: self, entry: blob.object }.read_numbers(to, taken, dst)
+        Object { file: self, entry: stored.object }.read_numbers(to, taken, dst)
     }
 
     fn count_lost_numbers(
         &self,
-        blob: &StoredComponent<'_>,
+        stored: &StoredComponent<'_>,
         to: Dtype,
         range: std::ops::Range<u64>,
     ) -> Result<u64> {
-        Object { file: self, entry: blob.object }.count_lost(to, range)
+        Object { file: self, entry: stored.object }.count_lost(to, range)
     }
 
-    fn array<'f>(&'f self, blob: &StoredComponent<'f>) -> Option<Array<'f>> {
-        let StoredComponent { object, entry, index, .. } = *blob;
+    fn array<'f>(&'f self, stored: &StoredComponent<'f>) -> Option<Array<'f>> {
+        let StoredComponent { object, entry, index, .. } = *stored;
         Component { file: self, object, entry, index }.array()
     }
 }
@@ -214,13 +215,13 @@ impl<'f> Component<'f> {
         'f: 'a,
     {
         let wrap = |e| self.wrap(e);
-        let blob = self.blob().map_err(wrap)?;
+        let stored = self.stored_component().map_err(wrap)?;
         let part = self.selected(part).map_err(wrap)?;
         if wanted.convert.is_some() {
             self.check_last_block().map_err(wrap)?;
         }
-        let (part, size) = Request::checked(&blob, part, wanted.convert).map_err(wrap)?;
-        Ok(Request::of(blob, part, size, wanted, dst))
+        let (part, size) = Request::checked(&stored, part, wanted.convert).map_err(wrap)?;
+        Ok(Request::of(stored, part, size, wanted, dst))
     }
 
     /// Refuses an array whose last block has more elements than the shape: reading a part of it would return
@@ -255,15 +256,15 @@ impl<'f> Component<'f> {
     }
 
     fn rows(&self, offset: u64, rows: u64, row_length: u64, row_stride: u64) -> Result<Part> {
-        let blob = self.blob()?;
-        let unit = blob.unit();
+        let stored = self.stored_component()?;
+        let unit = stored.unit();
         if [offset, row_length, row_stride].iter().any(|n| n.checked_rem(unit) != Some(0)) {
             return Err(fail!(
                 InvalidArgument,
                 "rows of {row_length} bytes, every {row_stride} from {offset} on, cut its elements of {unit} bytes"
             ));
         }
-        part_of_rows(offset, rows, row_length, row_stride, blob.size)
+        part_of_rows(offset, rows, row_length, row_stride, stored.size)
     }
 
     /// The slab in bytes of this component.

@@ -2,7 +2,7 @@
 //! components (section 8.1).
 
 use super::names::{key, text};
-use super::{ends, names};
+use super::{footer, names};
 use crate::container::cbor::fields::FieldReader;
 use crate::container::cbor::packed;
 use crate::container::frame::Frame;
@@ -22,15 +22,15 @@ pub fn check_range(offset: u64, length: u64, file_size: u64) -> Result<()> {
     if is_in_range(offset, length, file_size) {
         return Ok(());
     }
-    if offset < ends::PAGE || offset % ends::PAGE != 0 {
+    if offset < footer::PAGE || offset % footer::PAGE != 0 {
         return Err(broken!(
             Rule::Zt2BlobAlignment,
             "its offset {offset} is not a multiple of {} from {} on",
-            ends::PAGE,
-            ends::PAGE
+            footer::PAGE,
+            footer::PAGE
         ));
     }
-    let limit = file_size.saturating_sub(ends::FOOTER_SIZE);
+    let limit = file_size.saturating_sub(footer::FOOTER_SIZE);
     Err(broken!(
         Rule::Zt2BlobBounds,
         "its {length} bytes from {offset} on pass the footer at {limit} of a file of {file_size} bytes"
@@ -40,8 +40,8 @@ pub fn check_range(offset: u64, length: u64, file_size: u64) -> Result<()> {
 /// Whether [`check_range`] would succeed.
 #[inline(always)]
 pub fn is_in_range(offset: u64, length: u64, file_size: u64) -> bool {
-    let limit = file_size.saturating_sub(ends::FOOTER_SIZE);
-    let is_aligned = offset >= ends::PAGE && offset % ends::PAGE == 0;
+    let limit = file_size.saturating_sub(footer::FOOTER_SIZE);
+    let is_aligned = offset >= footer::PAGE && offset % footer::PAGE == 0;
     is_aligned && offset.checked_add(length).is_some_and(|end| end <= limit)
 }
 
@@ -74,10 +74,10 @@ pub fn check_overlaps(manifest: &Manifest, frame: &Frame, budget: &Budget) -> Re
 /// the bits would take more memory than sorting.
 fn share_no_page(manifest: &Manifest, frame: &Frame) -> bool {
     let max_bytes = bytes_of::<BlobRange>(manifest.components.len());
-    let map = PageMap::new(frame.file_size.div_ceil(ends::PAGE), max_bytes);
+    let map = PageMap::new(frame.file_size.div_ceil(footer::PAGE), max_bytes);
     map.is_some_and(|mut map| {
         blob_ranges(manifest)
-            .all(|(file, start, end)| file == 0 && map.take(start / ends::PAGE, end.div_ceil(ends::PAGE)))
+            .all(|(file, start, end)| file == 0 && map.take(start / footer::PAGE, end.div_ceil(footer::PAGE)))
     })
 }
 
@@ -148,8 +148,12 @@ fn shard(d: &mut FieldReader<'_>, name: TextId) -> Result<Shard> {
     let (Some(size), Some(digest)) = (size, digest) else {
         return Err(broken!(Rule::Zt2Schema, "it has no \"size\" or no \"digest\""));
     };
-    if size < ends::MIN_SIZE {
-        return Err(broken!(Rule::Zt2Schema, "its size is {size}; the smallest file has {}", ends::MIN_SIZE));
+    if size < footer::MIN_SIZE {
+        return Err(broken!(
+            Rule::Zt2Schema,
+            "its size is {size}; the smallest file has {}",
+            footer::MIN_SIZE
+        ));
     }
     Ok(Shard { name, size, digest })
 }
