@@ -4,7 +4,7 @@ use super::config::{parse, Config};
 use super::found::{Attribute, Description, Found};
 use super::plan::{is_float, Nested, Plan, Table};
 use crate::convert::scaled::{Formula, Order, Packed, Steps};
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::value::{Value, ValueKind};
 use crate::reader::object::Object;
@@ -76,15 +76,13 @@ pub fn describe_4_bits(found: &Found<'_>, _: &Config, to: &mut Description) -> R
 }
 
 pub fn plan_4_bits(object: &Object<'_>) -> Result<Plan> {
-    let count = object.element_count();
-    let count = count.ok_or_else(|| broken!(Rule::QuantizedGeometry, "its shape exceeds 64 bits"))?;
+    let count = object.elements()?;
     let block = object.attribute("group_size")?.max(1);
     // Blocks run across rows: the whole weight is one row of codes.
     let codes = Packed::in_rows(1, count, 4, Order::HighHalf);
     object.expect_codes(&codes)?;
     object.expect("scales", Some(count.div_ceil(block)), "its blocks")?;
-    object.expect("map", Some(MAP), "codes of 4 bits")?;
-    object.expect_type("map", is_float, "a float")?;
+    object.expect_floats("map", Some(MAP), "codes of 4 bits")?;
     let steps = Steps { rows: 1, columns: block, row_step: 0, column_step: 1 };
     let plan = Plan { table: Table::Stored("map"), ..Plan::new(codes, Formula::Table, steps) };
     if object.required("scales")?.dtype() != Some(Dtype::U8) {
@@ -97,10 +95,8 @@ pub fn plan_4_bits(object: &Object<'_>) -> Result<Plan> {
         _ => return Err(fail!(Unsupported, "its attribute \"nested_offset\" is no float")),
     };
     let of_scales = count.div_ceil(block).div_ceil(block_size);
-    object.expect("nested_scales", Some(of_scales), "the blocks of its scales")?;
-    object.expect_type("nested_scales", is_float, "a float")?;
-    object.expect("nested_map", Some(NESTED_MAP), "codes of 8 bits")?;
-    object.expect_type("nested_map", is_float, "a float")?;
+    object.expect_floats("nested_scales", Some(of_scales), "the blocks of its scales")?;
+    object.expect_floats("nested_map", Some(NESTED_MAP), "codes of 8 bits")?;
     Ok(Plan { nested: Some(Nested { block_size, offset }), ..plan })
 }
 
@@ -127,8 +123,7 @@ pub fn plan_8_bits(object: &Object<'_>) -> Result<Plan> {
     let [rows, columns] = object.rows_and_columns()?;
     let codes = Packed::bytes(rows, columns);
     object.expect_codes(&codes)?;
-    object.expect_type("scales", is_float, "a float")?;
-    object.expect("scales", Some(rows), "its rows")?;
+    object.expect_floats("scales", Some(rows), "its rows")?;
     let steps = Steps { rows: 1, columns: columns.max(1), row_step: 1, column_step: 0 };
     Ok(Plan::new(codes, Formula::Over127, steps))
 }

@@ -2,10 +2,9 @@
 
 use super::config::Config;
 use super::found::{Description, Found};
-use super::plan::{is_float, Plan};
+use super::plan::{is_i32, Plan};
 use crate::convert::scaled::{Form, Formula, Order, Packed, Steps, Zeros};
 use crate::error::{broken, fail, Result, Rule};
-use crate::model::dtype::Dtype;
 use crate::reader::object::Object;
 
 /// Codes in a word of AWQ.
@@ -158,9 +157,8 @@ fn plan(
     let (rows, columns) = (codes.rows, codes.columns);
     let groups = columns.div_ceil(group);
     object.expect_codes(&codes)?;
-    object.expect_type("scales", is_float, "a float")?;
-    object.expect("scales", groups.checked_mul(rows), "its groups")?;
-    object.expect_type("zeros", |dtype, logical| (dtype, logical) == (Some(Dtype::I32), None), "i32")?;
+    object.expect_floats("scales", groups.checked_mul(rows), "its groups")?;
+    object.expect_type("zeros", is_i32, "i32")?;
     object.expect("zeros", words.and_then(|words| words.checked_mul(groups)), "its groups")?;
     let words = words.and_then(|words| words.checked_mul(4));
     let bytes = words.ok_or_else(|| broken!(Rule::QuantizedGeometry, "it has more than 2^64 zeros"))?;

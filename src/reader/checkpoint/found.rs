@@ -153,6 +153,18 @@ impl<'f> Found<'f> {
         try_format(format_args!("{}", Quoted(&name)))
     }
 
+    /// Whether one scale is for all rows. If not, each row has one.
+    pub fn has_one_scale(&self, rows: u64) -> Result<bool> {
+        let scales = self.required("scales")?;
+        match scales.shape() {
+            [] | [1] => Ok(true),
+            [count] | [count, 1] if *count == rows => Ok(false),
+            shape => Err(scales.wrong(format_args!(
+                "its shape is {shape:?}, but {rows} rows have a scale each, or one together"
+            ))),
+        }
+    }
+
     /// Its codes as a matrix.
     pub fn matrix(&self) -> Result<(Tensor<'f>, [u64; 2])> {
         let codes = self.required("packed_weight")?;
@@ -185,6 +197,17 @@ impl<'f> Tensor<'f> {
         let shape = self.shape();
         let pair = <[u64; 2]>::try_from(shape);
         pair.map_err(|_| self.wrong(format_args!("its shape is {shape:?}, not one of two dimensions")))
+    }
+
+    /// Checks that these are scales of rows of that shape, one for each group of their columns.
+    pub fn expect_groups(&self, rows: &[u64], columns: u64, group: u64) -> Result<()> {
+        let shape = self.shape();
+        match shape.split_last() {
+            Some((groups, of)) if of == rows && groups.checked_mul(group) == Some(columns) => Ok(()),
+            _ => Err(self.wrong(format_args!(
+                "its shape is {shape:?}, but rows {rows:?} of {columns} columns have groups of {group}"
+            ))),
+        }
     }
 
     /// An error of the tensor.

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::found::{Description, Found, Tensor};
-use super::plan::{is_float, steps, Operation, Plan, Table};
+use super::plan::{is_u8, steps_of_groups, Operation, Plan, Table};
 use crate::convert::scaled::{Formula, Order, Packed};
 use crate::error::{broken, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
@@ -21,16 +21,7 @@ fn describe_of(
     to: &mut Description,
 ) -> Result<()> {
     let rows = shape.split_last().map_or(&[][..], |(_, rows)| rows);
-    let fits = scales
-        .shape()
-        .split_last()
-        .is_some_and(|(groups, of)| of == rows && groups.checked_mul(group) == Some(columns));
-    if !fits {
-        return Err(scales.wrong(format_args!(
-            "its shape is {:?}, but rows {rows:?} of {columns} columns have a scale for each {group}",
-            scales.shape()
-        )));
-    }
+    scales.expect_groups(rows, columns, group)?;
     to.start(shape)?.columns(columns).number("bits", 4)?.number("group_size", group)?;
     Ok(())
 }
@@ -85,19 +76,16 @@ fn plan(object: &Object<'_>) -> Result<Plan> {
     let group = object.attribute("group_size")?;
     let codes = Packed::in_rows(rows, columns, 4, Order::Low);
     object.expect_codes(&codes)?;
-    let count = object.elements_of("scales")?;
-    let groups = columns.checked_div(group).unwrap_or(0);
-    let wanted = rows.checked_mul(groups).filter(|_| groups.checked_mul(group) == Some(columns));
-    object.expect("scales", wanted, "its groups")?;
-    // A row of one group has one scale.
-    let steps = steps(count, rows, columns, Some(group).filter(|_| groups > 1));
-    let steps = steps.ok_or_else(|| broken!(Rule::QuantizedGeometry, "its groups have no scales"))?;
+    if columns.checked_rem(group) != Some(0) {
+        return Err(broken!(Rule::QuantizedGeometry, "{columns} columns are not cut into groups of {group}"));
+    }
+    let steps = steps_of_groups(object, [rows, columns], group)?;
     Ok(Plan { table: Table::Fp4, ..Plan::new(codes, Formula::Table, steps) })
 }
 
 /// Whether scales are powers of two: f8_e8m0, or their bytes.
 pub fn is_e8m0_or_u8(dtype: Option<Dtype>, logical: Option<Logical>) -> bool {
-    (dtype, logical) == (Some(Dtype::U8), None) || logical == Some(Logical::F8E8m0)
+    is_u8(dtype, logical) || logical == Some(Logical::F8E8m0)
 }
 
 pub fn is_e4m3(_: Option<Dtype>, logical: Option<Logical>) -> bool {
@@ -112,8 +100,7 @@ pub fn plan_mx(object: &Object<'_>) -> Result<Plan> {
 
 fn plan_nv(object: &Object<'_>, operation: Operation) -> Result<Plan> {
     object.expect_type("scales", is_e4m3, "f8_e4m3fn")?;
-    object.expect_type("global_scale", is_float, "a float")?;
-    object.expect("global_scale", Some(1), "all groups together")?;
+    object.expect_floats("global_scale", Some(1), "all groups together")?;
     Ok(Plan { factor: Some(("global_scale", operation)), ..plan(object)? })
 }
 

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::found::{Description, Found};
-use super::plan::{is_float, Plan, Table};
+use super::plan::{Plan, Table};
 use crate::convert::scaled::{Formula, Packed, Steps};
 use crate::error::{broken, Result, Rule};
 use crate::model::dtype::Logical;
@@ -37,18 +37,8 @@ pub fn describe_blocks(found: &Found<'_>, config: &Config, to: &mut Description)
 /// A scale for each row, or for all.
 pub fn describe(found: &Found<'_>, _: &Config, to: &mut Description) -> Result<()> {
     let (codes, [rows, columns]) = found.matrix()?;
-    let scales = found.required("scales")?;
-    let shape = scales.shape();
-    let block = match shape {
-        [] | [1] => [rows, columns],
-        [count] | [count, 1] if *count == rows => [1, columns],
-        _ => {
-            return Err(scales.wrong(format_args!(
-                "its shape is {shape:?}, but {rows} rows have a scale each, or one together"
-            )))
-        }
-    };
-    description(codes.shape(), block, to)
+    let rows_of_scale = if found.has_one_scale(rows)? { rows } else { 1 };
+    description(codes.shape(), [rows_of_scale, columns], to)
 }
 
 fn description(shape: &[u64], [height, width]: [u64; 2], to: &mut Description) -> Result<()> {
@@ -62,8 +52,7 @@ pub fn plan(object: &Object<'_>) -> Result<Plan> {
     let [rows, columns] = object.rows_and_columns()?;
     let [height, width] = [object.attribute("block_rows")?.max(1), object.attribute("block_columns")?.max(1)];
     let groups = columns.div_ceil(width);
-    object.expect("scales", rows.div_ceil(height).checked_mul(groups), "the blocks")?;
-    object.expect_type("scales", is_float, "a float")?;
+    object.expect_floats("scales", rows.div_ceil(height).checked_mul(groups), "the blocks")?;
     let is_wide = groups > 1;
     let scales = Steps { rows: height, columns: width, row_step: groups, column_step: u64::from(is_wide) };
     let codes = Packed::bytes(rows, columns);

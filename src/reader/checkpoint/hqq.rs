@@ -3,10 +3,9 @@
 
 use super::config::Config;
 use super::found::{Description, Found};
-use super::plan::{is_float, Plan};
+use super::plan::{is_i32, is_u8, Plan, TypeCheck};
 use crate::convert::scaled::{Form, Formula, Order, Packed, Steps, Zeros};
 use crate::error::{broken, fail, Result, Rule};
-use crate::model::dtype::Dtype;
 use crate::reader::object::Object;
 
 pub fn describe(found: &Found<'_>, _: &Config, to: &mut Description) -> Result<()> {
@@ -58,8 +57,7 @@ fn codes_of_unit(bits: u64) -> (u64, u64) {
 }
 
 pub fn plan(object: &Object<'_>) -> Result<Plan> {
-    let count = object.element_count();
-    let count = count.ok_or_else(|| broken!(Rule::QuantizedGeometry, "its shape exceeds 64 bits"))?;
+    let count = object.elements()?;
     let (bits, group, axis) = (object.bits()?, object.attribute("group_size")?, object.attribute("axis")?);
     if axis > 1 || ![1, 2, 3, 4, 8].contains(&bits) {
         return Err(fail!(
@@ -75,15 +73,8 @@ pub fn plan(object: &Object<'_>) -> Result<Plan> {
         ));
     };
     let (unit, of_unit) = codes_of_unit(u64::from(bits));
-    object.expect_type(
-        "packed_weight",
-        if unit == 4 {
-            |dtype, logical| (dtype, logical) == (Some(Dtype::I32), None)
-        } else {
-            |dtype, logical| (dtype, logical) == (Some(Dtype::U8), None)
-        },
-        if unit == 4 { "i32" } else { "u8" },
-    )?;
+    let (is_unit, name): (TypeCheck, _) = if unit == 4 { (is_i32, "i32") } else { (is_u8, "u8") };
+    object.expect_type("packed_weight", is_unit, name)?;
     let packed =
         |form, rows, columns| Packed { form, bits, order: Order::Low, is_transposed: false, rows, columns };
     let (codes, steps) = if axis == 1 {
@@ -100,8 +91,7 @@ pub fn plan(object: &Object<'_>) -> Result<Plan> {
     };
     object.expect_codes(&codes)?;
     for role in ["scales", "zeros"] {
-        object.expect_type(role, is_float, "a float")?;
-        object.expect(role, Some(groups), "its groups")?;
+        object.expect_floats(role, Some(groups), "its groups")?;
     }
     let plan = Plan::new(codes, Formula::Less { is_signed: false }, steps);
     Ok(plan.with_zeros("zeros", Zeros::Elements(steps)))

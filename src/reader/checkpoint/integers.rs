@@ -2,23 +2,16 @@
 
 use super::config::{Config, Form};
 use super::found::{Description, Found, Tensor};
-use super::plan::{is_float, steps, Plan};
+use super::plan::{is_float, is_i32, is_i8, steps, Plan};
 use crate::convert::scaled::{Form as Stored, Formula, Order, Packed, Zeros};
 use crate::error::{broken, fail, Result, Rule};
-use crate::model::dtype::Dtype;
 use crate::reader::object::Object;
 
 /// Integers of 8 bits, with a scale for each row, or for all.
 pub fn describe_bytes(found: &Found<'_>, config: &Config, to: &mut Description) -> Result<()> {
     let (codes, [rows, _]) = found.matrix()?;
+    found.has_one_scale(rows)?;
     let scales = found.required("scales")?;
-    let shape = scales.shape();
-    let is_one = matches!(shape, [] | [1]);
-    if !is_one && shape != [rows] && shape != [rows, 1] {
-        return Err(scales.wrong(format_args!(
-            "its shape is {shape:?}, but {rows} rows have a scale each, or one together"
-        )));
-    }
     if let Some(zeros) = found.tensor("zeros").filter(|zeros| zeros.count() != scales.count()) {
         return Err(zeros.wrong(format_args!(
             "it has {} zeros for {} scales",
@@ -47,7 +40,7 @@ pub fn plan_bytes(object: &Object<'_>) -> Result<Plan> {
     if object.component("zeros").is_none() {
         return Ok(plan);
     }
-    object.expect_type("zeros", |dtype, logical| (dtype, logical) == (Some(Dtype::I8), None), "i8")?;
+    object.expect_type("zeros", is_i8, "i8")?;
     object.expect("zeros", Some(count), "its scales")?;
     Ok(plan.with_zeros("zeros", Zeros::Elements(steps)))
 }
@@ -196,7 +189,7 @@ pub fn plan_packed(object: &Object<'_>) -> Result<Plan> {
     }
     let groups = if steps.column_step == 1 { steps.row_step } else { 1 };
     let zeros = Packed { form: Stored::Words, bits, order, is_transposed: true, rows, columns: groups };
-    object.expect_type("zeros", |dtype, logical| (dtype, logical) == (Some(Dtype::I32), None), "i32")?;
+    object.expect_type("zeros", is_i32, "i32")?;
     object.expect("zeros", words(rows).and_then(|words| words.checked_mul(groups)), "its groups")?;
     Ok(plan.with_zeros("zeros", Zeros::Packed { codes: zeros, added: 0, mask: u8::MAX }))
 }

@@ -2,9 +2,9 @@
 
 use super::config::{Config, MlxMode};
 use super::found::{Description, Found};
-use super::plan::{is_float, steps, Plan, Table};
+use super::plan::{is_float, steps_of_groups, Plan, Table};
 use crate::convert::scaled::{Form, Formula, Order, Packed, Zeros};
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::reader::object::Object;
 
@@ -47,15 +47,7 @@ pub fn describe(found: &Found<'_>, config: &Config, to: &mut Description) -> Res
     let columns = columns.ok_or_else(|| {
         codes.wrong(format_args!("{words} words cannot be divided into codes of {bits} bits"))
     })?;
-    let fits = |of: &[u64]| {
-        of.split_last().is_some_and(|(groups, of)| of == rows && groups.checked_mul(group) == Some(columns))
-    };
-    if !fits(scales.shape()) {
-        return Err(scales.wrong(format_args!(
-            "its shape is {:?}, but rows {rows:?} of {columns} columns have groups of {group}",
-            scales.shape()
-        )));
-    }
+    scales.expect_groups(rows, columns, group)?;
     if form.mode == MlxMode::Affine {
         let biases = found.required("biases")?;
         if biases.shape() != scales.shape() {
@@ -78,11 +70,7 @@ pub fn plan(object: &Object<'_>) -> Result<Plan> {
     let form = Form::Rows { bytes };
     let codes = Packed { form, bits, order: Order::Low, is_transposed: false, rows, columns };
     object.expect_codes(&codes)?;
-    let groups = columns.div_ceil(group);
-    object.expect("scales", rows.checked_mul(groups), "its groups")?;
-    let count = object.elements_of("scales")?;
-    let steps = steps(count, rows, columns, Some(group).filter(|_| groups > 1));
-    let steps = steps.ok_or_else(|| broken!(Rule::QuantizedGeometry, "its groups have no scales"))?;
+    let steps = steps_of_groups(object, [rows, columns], group)?;
     let with_table = |table, scale_type| Plan {
         table,
         scale_type: Some(scale_type),
@@ -94,8 +82,7 @@ pub fn plan(object: &Object<'_>) -> Result<Plan> {
     match object.attribute_text("mode") {
         "affine" => {
             object.expect_type("scales", is_float, "a float")?;
-            object.expect_type("biases", is_float, "a float")?;
-            object.expect("biases", Some(count), "its groups")?;
+            object.expect_floats("biases", Some(object.elements_of("scales")?), "its groups")?;
             Ok(Plan::new(codes, Formula::Plus, steps).with_zeros("biases", Zeros::Elements(steps)))
         }
         mode => {

@@ -4,7 +4,7 @@
 use crate::convert::scaled::{Formula, Layout, Packed, Steps, Zeros};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
-use crate::reader::object::{Component, Object};
+use crate::reader::object::Object;
 
 /// How the numbers of a weight are made.
 #[derive(Clone, Copy)]
@@ -112,6 +112,12 @@ impl<'f> Object<'f> {
             .ok_or_else(|| broken!(Rule::QuantizedGeometry, "its shape {shape:?} has more than 2^64 rows"))
     }
 
+    /// Elements of the weight.
+    pub(super) fn elements(&self) -> Result<u64> {
+        let count = self.element_count();
+        count.ok_or_else(|| broken!(Rule::QuantizedGeometry, "its shape exceeds 64 bits"))
+    }
+
     /// Elements of the component of a role.
     pub(super) fn elements_of(&self, role: &str) -> Result<u64> {
         let component = self.required(role)?;
@@ -130,6 +136,12 @@ impl<'f> Object<'f> {
                 Err(component.wrap(broken!(Rule::QuantizedGeometry, "{of} take more than 2^64 elements")))
             }
         }
+    }
+
+    /// Checks that the component of a role has so many floats.
+    pub(super) fn expect_floats(&self, role: &str, wanted: Option<u64>, of: &str) -> Result<()> {
+        self.expect_type(role, is_float, "a float")?;
+        self.expect(role, wanted, of)
     }
 
     /// Checks that the codes take as many bytes as they have.
@@ -152,15 +164,10 @@ impl<'f> Object<'f> {
     }
 
     /// Checks the type of a component.
-    pub(super) fn expect_type(
-        &self,
-        role: &str,
-        is_it: fn(Option<Dtype>, Option<Logical>) -> bool,
-        wanted: &str,
-    ) -> Result<Component<'f>> {
+    pub(super) fn expect_type(&self, role: &str, is_it: TypeCheck, wanted: &str) -> Result<()> {
         let component = self.required(role)?;
         match is_it(component.dtype(), component.known_logical()) {
-            true => Ok(component),
+            true => Ok(()),
             false => {
                 let found = component.logical_name().unwrap_or(component.dtype_name());
                 Err(component.wrap(broken!(Rule::QuantizedGeometry, "its type is {found}, not {wanted}")))
@@ -169,12 +176,40 @@ impl<'f> Object<'f> {
     }
 }
 
+/// Whether elements have a type.
+pub type TypeCheck = fn(Option<Dtype>, Option<Logical>) -> bool;
+
+pub fn is_u8(dtype: Option<Dtype>, logical: Option<Logical>) -> bool {
+    (dtype, logical) == (Some(Dtype::U8), None)
+}
+
+pub fn is_i8(dtype: Option<Dtype>, logical: Option<Logical>) -> bool {
+    (dtype, logical) == (Some(Dtype::I8), None)
+}
+
+pub fn is_u32(dtype: Option<Dtype>, logical: Option<Logical>) -> bool {
+    (dtype, logical) == (Some(Dtype::U32), None)
+}
+
+pub fn is_i32(dtype: Option<Dtype>, logical: Option<Logical>) -> bool {
+    (dtype, logical) == (Some(Dtype::I32), None)
+}
+
 /// Whether elements are floats, each by itself.
 pub fn is_float(dtype: Option<Dtype>, logical: Option<Logical>) -> bool {
     match logical {
         None => matches!(dtype, Some(Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::F64)),
         Some(logical) => logical.block().elements == 1 && logical.block().bytes == 1,
     }
+}
+
+/// [`steps`] of a weight whose scales are one for each group of a row.
+pub fn steps_of_groups(object: &Object<'_>, [rows, columns]: [u64; 2], group: u64) -> Result<Steps> {
+    let groups = columns.div_ceil(group.max(1));
+    object.expect("scales", rows.checked_mul(groups), "its groups")?;
+    // A row of one group has one scale.
+    let steps = steps(object.elements_of("scales")?, rows, columns, Some(group).filter(|_| groups > 1));
+    steps.ok_or_else(|| broken!(Rule::QuantizedGeometry, "its groups have no scales"))
 }
 
 /// Which scale an element has, where `count` scales are one for all, one for each row, or one for so many
