@@ -3,7 +3,7 @@
 
 use super::slice::Key;
 use crate::error::{Error, Result};
-use crate::memory::Slot;
+use crate::memory::{collected, filled, Slot};
 use foldhash::fast::SeedableRandomState;
 use std::hash::BuildHasher;
 
@@ -77,12 +77,8 @@ pub struct Entries<S> {
 
 impl<S> Entries<S> {
     pub fn new(count: usize) -> Result<Entries<S>> {
-        let (mut all, mut buckets) = (Vec::new(), Vec::new());
-        all.try_reserve_exact(count)?;
-        all.extend(std::iter::repeat_with(Entry::unused).take(count));
-        let bucket_count = count.next_power_of_two();
-        buckets.try_reserve_exact(bucket_count)?;
-        buckets.resize(bucket_count, NONE);
+        let all = collected(count, std::iter::repeat_with(Entry::unused))?;
+        let buckets = filled(NONE, count.next_power_of_two())?;
         Ok(Entries { all, buckets, hasher: crate::hash::state() })
     }
 

@@ -6,7 +6,7 @@ use super::frame_index::{FramePoint, Seek};
 use super::frames::{sum, with_data, Header, StoredPart};
 use super::walk::Walk;
 use crate::error::{broken, fail, Cause, Error, Result};
-use crate::memory::zeroed;
+use crate::memory::{with_capacity, zeroed};
 use crate::model::encoding::Codec;
 
 /// Decodes all of these frames directly into `dst`. They must decode to exactly its size.
@@ -303,9 +303,7 @@ pub(crate) struct Chunks {
 
 impl Chunks {
     pub(crate) fn new(size: usize) -> Result<Chunks> {
-        let mut chunk = Vec::new();
-        chunk.try_reserve_exact(size)?;
-        Ok(Chunks { chunk, size })
+        Ok(Chunks { chunk: with_capacity(size)?, size })
     }
 
     /// Adds a piece, and calls `body` with each chunk that is full.

@@ -3,7 +3,7 @@
 use super::frame_format::{Decoded, FrameDecoder, FrameFormat, StreamDecoder};
 use super::frames::{Header, Stored};
 use crate::error::{broken, Error, Result, Rule};
-use crate::memory::try_box_of_zeros;
+use crate::memory::{filled, try_box_of_zeros};
 use miniz_oxide::inflate::core::inflate_flags::{
     TINFL_FLAG_HAS_MORE_INPUT, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
 };
@@ -86,9 +86,7 @@ pub(super) struct PiecewiseInflater {
 
 impl StreamDecoder for PiecewiseInflater {
     fn new() -> Result<Self> {
-        let mut window = Vec::new();
-        window.try_reserve_exact(WINDOW)?;
-        window.resize(WINDOW, 0);
+        let window = filled(0, WINDOW)?;
         let state = try_box_of_zeros()?;
         Ok(PiecewiseInflater { state, window, end: 0, start: 0, read: 0, is_done: false })
     }

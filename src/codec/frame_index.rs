@@ -6,6 +6,7 @@ use super::frames::EntryRange;
 use super::frames::{KnownSize, StoredPart};
 use super::walk::Walk;
 use crate::error::Result;
+use crate::memory::push;
 use crate::model::encoding::Codec;
 use std::ops::Range;
 
@@ -70,8 +71,7 @@ impl FrameIndex {
                     if found.points.len() == F::MAX_POINTS {
                         found.drop_every_other();
                     }
-                    found.points.try_reserve(1)?;
-                    found.points.push(FramePoint { stored: header.stored.start, decoded });
+                    push(&mut found.points, FramePoint { stored: header.stored.start, decoded })?;
                 }
                 frame = frame.saturating_add(1);
             }

@@ -2,6 +2,7 @@
 //! they give, and the entries of a seek table, if there is one.
 
 use crate::error::{broken, Result};
+use crate::memory::push;
 use crate::model::encoding::Codec;
 use std::ops::Range;
 
@@ -176,8 +177,10 @@ pub(super) fn runs(
                 run.entries = run.entries.and(header.entries);
             }
             _ => {
-                runs.try_reserve(1)?;
-                runs.push(FrameRun { stored: header.stored, decoded: start..end, entries: header.entries });
+                push(
+                    &mut runs,
+                    FrameRun { stored: header.stored, decoded: start..end, entries: header.entries },
+                )?;
             }
         }
     }

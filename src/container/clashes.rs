@@ -3,7 +3,7 @@
 
 use super::tables::{add_text, extend, push};
 use crate::error::{try_format, Result};
-use crate::memory::{bytes_of, Budget};
+use crate::memory::{bytes_of, collected, Budget};
 use crate::model::manifest::{table_position, Manifest, TextId};
 use crate::model::sort::sort_by;
 
@@ -48,9 +48,7 @@ pub fn find<'a>(
 ) -> Result<Vec<(usize, u32)>> {
     let temporary = bytes_of::<u32>(count);
     budget.charge(temporary, "names that are compared")?;
-    let mut order: Vec<u32> = Vec::new();
-    order.try_reserve_exact(count)?;
-    order.extend(0..table_position(count)?);
+    let mut order: Vec<u32> = collected(count, 0..table_position(count)?)?;
     let name = |at: &u32| name(*at as usize);
     sort_by(&mut order, |a, b| name(a).cmp(name(b)).then(a.cmp(b)));
     let mut found = Vec::new();

@@ -7,6 +7,7 @@
 use super::capabilities::{Capabilities, SharedBytes};
 use super::frame::Frame;
 use crate::error::{broken, fail, Quoted, Result, Rule};
+use crate::memory::with_capacity;
 use crate::model::component::{Layout, MAX_RANK};
 use crate::model::manifest::{element_count, Component, Encoding, Format, Manifest, Object, TextId};
 use crate::model::sort::{find_duplicate, sort};
@@ -293,8 +294,7 @@ fn check_overlaps(manifest: &Manifest, shared: SharedBytes) -> Result<()> {
         SharedBytes::All => true,
         SharedBytes::Any => return Ok(()),
     };
-    let mut ranges: Vec<(u64, u64)> = Vec::new();
-    ranges.try_reserve_exact(manifest.components.len())?;
+    let mut ranges: Vec<(u64, u64)> = with_capacity(manifest.components.len())?;
     let occupied = manifest.components.iter().filter(|c| c.stored_size > 0);
     ranges.extend(occupied.map(|c| (c.offset, c.end())));
     sort(&mut ranges);

@@ -17,7 +17,7 @@ use crate::container::interface::{Encode, Row};
 use crate::container::tables::add_object;
 use crate::digest::Algorithm;
 use crate::error::{broken, Result, Rule};
-use crate::memory::Budget;
+use crate::memory::{append, Budget};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{
     Component, Container, Encoding, Format, LogicalType, Manifest, Object, RareNames, TextId,
@@ -68,8 +68,7 @@ pub(crate) const FOOTER_SIZE: u64 = 8;
 /// Appends the footer.
 fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
     let footer = frame.manifest_size().to_le_bytes();
-    out.try_reserve(footer.len())?;
-    out.extend_from_slice(&footer);
+    append(out, &footer)?;
     Ok(())
 }
 

@@ -13,6 +13,7 @@ use super::strategy::ReadStrategy;
 use crate::codec::Decoding;
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
+use crate::memory::with_capacity;
 use crate::model::dtype::Dtype;
 use crate::model::sort::sort_by_key;
 use crate::source::direct::{Bounce, BOUNCE_SIZE};
@@ -34,8 +35,7 @@ pub fn run(
     let started = Instant::now();
     let mut read = || {
         let mut executor = Executor::new(requests, options)?;
-        let mut jobs = Vec::new();
-        jobs.try_reserve(requests.len())?;
+        let mut jobs = with_capacity(requests.len())?;
         let mut refused = Delivered::default();
         for (at, (request, task)) in requests.iter_mut().zip(&executor.tasks).enumerate() {
             let number = u32::try_from(at).map_err(|_| fail!(Limit, "a batch of more than 2^32 requests"))?;

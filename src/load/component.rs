@@ -9,7 +9,7 @@ use crate::convert::swap_in_place;
 use crate::digest::{self, Digest, DigestOf};
 use crate::error::{broken, fail, Cause, Error, Result};
 use crate::lock::Mutex;
-use crate::memory::{in_memory, take_front, whole_units, with_capacity};
+use crate::memory::{append, in_memory, refill, take_front, whole_units, with_capacity};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, Object};
 use crate::model::structure::check_bools;
@@ -304,8 +304,7 @@ impl StoredComponent<'_> {
                 return body(chunk);
             }
             swapped.clear();
-            swapped.try_reserve(chunk.len())?;
-            swapped.extend_from_slice(chunk);
+            append(&mut swapped, chunk)?;
             swap_in_place(&mut swapped, self.entry.width());
             body(&swapped)
         };
@@ -362,9 +361,7 @@ impl StoredComponent<'_> {
         self.for_each_in(range, &mut |chunk| {
             chunk.chunks(step).try_for_each(|piece| {
                 let size = convert::converted_size(piece.len() as u64, from, to)?;
-                converted.clear();
-                converted.try_reserve(in_memory(size)?)?;
-                converted.resize(in_memory(size)?, 0);
+                refill(&mut converted, in_memory(size)?)?;
                 // `converted` is used next, so it has to stay in the processor's cache. The size of this
                 // piece is passed as the whole size, so that the conversion does not bypass the cache.
                 let lost = convert::convert(piece, from, to, &mut converted, size)?;

@@ -8,7 +8,7 @@ use super::slab::{Slab, StridedBlocks};
 use crate::codec::{Codec, Decoding, EntryRange, FrameRun, KnownSize, Stored};
 use crate::convert::converted_size;
 use crate::error::{fail, Result};
-use crate::memory::{in_memory, push, take_front};
+use crate::memory::{in_memory, push, take_front, with_capacity};
 use crate::model::dtype::Dtype;
 use crate::source::{ByteSource, Profile};
 use foldhash::fast::SeedableRandomState;
@@ -193,8 +193,7 @@ pub struct Source<'s> {
 
 /// The sources of the requests, and for each request a task with the number of its source.
 pub fn sources<'a>(requests: &[Request<'a>]) -> Result<(Vec<Source<'a>>, Vec<Task>)> {
-    let (mut sources, mut tasks): (Vec<Source<'a>>, Vec<Task>) = (Vec::new(), Vec::new());
-    tasks.try_reserve_exact(requests.len())?;
+    let (mut sources, mut tasks) = (Vec::new(), with_capacity(requests.len())?);
     let mut numbers = SourceNumbers::new();
     for request in requests {
         let bytes = request.component.source;

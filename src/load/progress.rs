@@ -8,6 +8,7 @@ use super::request::{BatchStats, Request};
 use super::slots::{place_in_slot, Piece};
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
+use crate::memory::{collected, filled};
 use std::collections::VecDeque;
 
 /// Bytes of a request that are ready, or its failure.
@@ -74,8 +75,8 @@ impl Pending {
         let mut pending = Pending {
             order,
             started: 0,
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: filled(0, slots)?,
+            free: collected(slots, (0..slots).rev().filter_map(|slot| u32::try_from(slot).ok()))?,
             open: None,
             oversized_request: None,
             staging: 0,
@@ -88,10 +89,6 @@ impl Pending {
             stats: BatchStats::default(),
             pieces,
         };
-        pending.slots.try_reserve_exact(slots)?;
-        pending.slots.resize(slots, 0);
-        pending.free.try_reserve_exact(slots)?;
-        pending.free.extend((0..slots).rev().filter_map(|slot| u32::try_from(slot).ok()));
         // Each piece has exactly one event.
         pending.events.try_reserve_exact(pending.pieces.len())?;
         Ok(pending)

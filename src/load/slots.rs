@@ -8,7 +8,7 @@ use super::request::{BatchOptions, Part, Request};
 use crate::codec::Decoding;
 use crate::convert::converted_size;
 use crate::error::{fail, Error, Result};
-use crate::memory::{collected, push};
+use crate::memory::{collected, push, with_capacity};
 use crate::model::dtype::Dtype;
 use crate::model::sort::sort_by_key;
 use std::cmp::Reverse;
@@ -68,14 +68,12 @@ pub fn split_requests<'a>(
     slot_size: usize,
     options: &BatchOptions,
 ) -> Result<SplitRequests<'a>> {
-    let (mut requests, mut pieces, mut oversized) = (Vec::new(), Vec::new(), Vec::new());
-    requests.try_reserve_exact(originals.len())?;
-    pieces.try_reserve_exact(originals.len())?;
+    let (mut requests, mut pieces) = (with_capacity(originals.len())?, with_capacity(originals.len())?);
+    let mut oversized = Vec::new();
     for request in originals {
         let (first, before, in_ring) = (requests.len(), oversized.len(), request.in_ring);
-        requests.try_reserve(1)?;
         match in_ring && request.size() > slot_size as u64 {
-            false => requests.push(request),
+            false => push(&mut requests, request)?,
             true => {
                 let component = request.component;
                 split_to_slots(request, slot_size, options, &mut requests, &mut oversized)
@@ -149,11 +147,10 @@ fn split_to_slots<'a>(
         let step = before.checked_next_power_of_two().unwrap_or(most).min(most);
         let phase = component.entry.offset.saturating_add(at).checked_rem(step).unwrap_or(0);
         let length = step.saturating_sub(phase).min(end.saturating_sub(at));
-        requests.try_reserve(1)?;
         let mut part =
             Request::new(component, Part::Range { offset: at, length }, None, &mut [], whole.wanted.tag)?;
         part.in_ring = true;
-        requests.push(part);
+        push(requests, part)?;
         at = at.saturating_add(length);
     }
     Ok(())
@@ -177,13 +174,12 @@ fn convert_in_slots<'a>(
         let size = before.max(FIRST_PIECE).min(most);
         let units = size.checked_div(converted_unit).unwrap_or(1).max(1);
         let length = units.saturating_mul(unit).min(end.saturating_sub(at));
-        requests.try_reserve(1)?;
         let part = Part::Range { offset: at, length };
         let mut part = Request::new(component, part, Some(to), &mut [], whole.wanted.tag)?;
         part.wanted.lossy = whole.wanted.lossy;
         part.in_ring = true;
         before = before.saturating_add(part.size());
-        requests.push(part);
+        push(requests, part)?;
         at = at.saturating_add(length);
     }
     Ok(())

@@ -123,11 +123,41 @@ pub fn filled<T: Clone>(item: T, count: usize) -> Result<Vec<T>> {
     Ok(all)
 }
 
+/// Slices as one vector, one after the other.
+pub fn joined<const SLICES: usize>(slices: [&[u8]; SLICES]) -> Result<Vec<u8>> {
+    let mut all = with_capacity(slices.iter().fold(0, |sum, slice| slice.len().saturating_add(sum)))?;
+    slices.iter().for_each(|slice| all.extend_from_slice(slice));
+    Ok(all)
+}
+
+/// A copy of a text.
+pub fn owned_text(text: &str) -> Result<String> {
+    let mut copy = String::new();
+    copy.try_reserve_exact(text.len())?;
+    copy.push_str(text);
+    Ok(copy)
+}
+
 /// Adds an item.
 #[inline]
 pub fn push<T>(items: &mut Vec<T>, item: T) -> Result<()> {
     items.try_reserve(1)?;
     items.push(item);
+    Ok(())
+}
+
+/// Adds copies of items.
+pub fn append<T: Copy>(items: &mut Vec<T>, more: &[T]) -> Result<()> {
+    items.try_reserve(more.len())?;
+    items.extend_from_slice(more);
+    Ok(())
+}
+
+/// Replaces the content by `size` bytes 0. Keeps the memory for the next time.
+pub fn refill(bytes: &mut Vec<u8>, size: usize) -> Result<()> {
+    bytes.clear();
+    bytes.try_reserve(size)?;
+    bytes.resize(size, 0);
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 use super::component::Layout;
 use super::manifest::{Component, Format, Manifest, Object, Position, RareNames, Shard, TextId};
 use crate::error::{fail, Result};
-use crate::memory::bytes_of;
+use crate::memory::{append, bytes_of};
 
 impl Manifest {
     /// The memory that its tables use.
@@ -56,8 +56,7 @@ impl Manifest {
         }
         self.texts.append(&other.texts)?;
         self.values.append(&other.values)?;
-        self.dimensions.try_reserve(other.dimensions.len())?;
-        self.dimensions.extend_from_slice(&other.dimensions);
+        append(&mut self.dimensions, &other.dimensions)?;
         for rare in other.rare_names.iter() {
             self.rare_names.push(RareNames {
                 digest: moved.text(rare.digest)?,
@@ -78,8 +77,7 @@ impl Manifest {
             let strides = layout.strides.map(|start| start.checked_add(before).ok_or_else(too_large));
             self.layouts.push(Layout { strides: strides.transpose()?, ..*layout })?;
         }
-        self.strides.try_reserve(other.strides.len())?;
-        self.strides.extend_from_slice(&other.strides);
+        append(&mut self.strides, &other.strides)?;
         self.append_objects(other, &moved, is_shown)?;
         Ok(version)
     }

@@ -10,7 +10,7 @@ pub use super::encoding::Encoding;
 pub use super::text::{Position, TextArena, TextId};
 use super::value::{Tape, Value};
 use crate::error::{fail, Result};
-use crate::memory::HugeVec;
+use crate::memory::{push, HugeVec};
 use std::ffi::CStr;
 
 /// The layout of a file, including the version of its specification. The table in `container` lists all of
@@ -296,8 +296,7 @@ impl Manifest {
         }
         let text = self.texts.add(role)?;
         if self.role_cache.len() < MAX_CACHED_ROLES {
-            self.role_cache.try_reserve(1)?;
-            self.role_cache.push(text);
+            push(&mut self.role_cache, text)?;
         }
         Ok(text)
     }

@@ -3,6 +3,7 @@
 //! and all types share one copy of the code. This file also finds duplicates.
 
 use crate::error::Result;
+use crate::memory::collected;
 use std::cmp::Ordering;
 
 /// Sorts in ascending order. None of the sorts here is stable: equal items may change their order.
@@ -154,9 +155,7 @@ pub fn find_duplicate<T>(items: &[T], order: impl Fn(&T, &T) -> Ordering) -> Res
         }
         return Ok(None);
     }
-    let mut sorted: Vec<&T> = Vec::new();
-    sorted.try_reserve_exact(items.len())?;
-    sorted.extend(items);
+    let mut sorted: Vec<&T> = collected(items.len(), items)?;
     sort_by(&mut sorted, |a, b| order(a, b));
     let pair = sorted.windows(2).find(|pair| matches!(pair, [a, b] if order(a, b).is_eq()));
     Ok(pair.and_then(|pair| pair.first().copied()))

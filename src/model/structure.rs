@@ -15,6 +15,7 @@
 )]
 
 use crate::error::{broken, Result, Rule};
+use crate::memory::filled;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::element_count;
 use crate::model::sort::sort;
@@ -181,10 +182,7 @@ pub(crate) struct Cells(Vec<u64>);
 impl Cells {
     /// Cells for this many entries.
     pub(crate) fn new(count: usize) -> Result<Cells> {
-        let mut cells = Vec::new();
-        cells.try_reserve_exact(count)?;
-        cells.resize(count, 0);
-        Ok(Cells(cells))
+        filled(0, count).map(Cells)
     }
 
     /// Adds coordinates from number `base` on. There is a run for each dimension, with one coordinate for

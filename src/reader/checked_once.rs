@@ -8,7 +8,7 @@ use crate::digest::{Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::decoded_limit;
 use crate::lock::Mutex;
-use crate::memory::{push, try_box};
+use crate::memory::{collected, push, try_box};
 use crate::model::manifest::Encoding;
 use crate::model::sort::sort;
 use std::ops::Range;
@@ -21,20 +21,17 @@ impl SharedChecks {
         let components = file.manifest.components.get(components).unwrap_or_default();
         let part_of = |at: usize| file.part_of(first.saturating_add(at));
         let shared_ranges = SharedRanges::of(components, part_of)?;
-        let mut checks = SharedChecks { first, shared_ranges, facts: Vec::new(), ..SharedChecks::default() };
-        checks.facts.try_reserve_exact(checks.shared_ranges.count())?;
-        checks.facts.resize_with(checks.shared_ranges.count(), Mutex::default);
-        let mut starts: Vec<PartAndStart> = Vec::new();
+        let facts = collected(shared_ranges.count(), std::iter::repeat_with(Mutex::default))?;
         let most = file.manifest.layouts.len().min(components.len());
-        starts.try_reserve_exact(most)?;
-        let components = components.iter().enumerate();
-        let sums = components.filter_map(|(at, c)| Some((at, file.manifest.layout(c)?.checksum?.start)));
-        starts.extend(sums.map(|(at, start)| (part_of(at), start)).take(most));
+        let sums = components.iter().enumerate().filter_map(|(at, c)| {
+            let start = file.manifest.layout(c)?.checksum?.start;
+            Some((part_of(at), start))
+        });
+        let mut starts: Vec<PartAndStart> = collected(most, sums)?;
         sort(&mut starts);
         starts.dedup();
-        checks.checksums.try_reserve_exact(starts.len())?;
-        checks.checksums.extend(starts.into_iter().map(|start| (start, Mutex::default())));
-        Ok(checks)
+        let checksums = collected(starts.len(), starts.into_iter().map(|start| (start, Mutex::default())))?;
+        Ok(SharedChecks { first, shared_ranges, facts, checksums, ..SharedChecks::default() })
     }
 
     /// Opens the file that has a component's bytes. A shard that cannot be opened is tried once, not for each

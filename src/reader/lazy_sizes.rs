@@ -4,7 +4,7 @@
 use super::shared_bytes::SharedRanges;
 use crate::error::{Cause, Error, Result};
 use crate::lock::Mutex;
-use crate::memory::push;
+use crate::memory::{collected, push};
 use crate::model::manifest::{Component, Manifest};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -37,8 +37,7 @@ impl LazySizes {
         let is_unknown = |c: &Component| c.encoding.is_compressed() && c.size().is_none();
         if manifest.components.iter().any(is_unknown) {
             let places = components.saturating_add(sizes.shared_ranges.count());
-            sizes.sizes.try_reserve_exact(places)?;
-            sizes.sizes.resize_with(places, AtomicU64::default);
+            sizes.sizes = collected(places, std::iter::repeat_with(AtomicU64::default))?;
         }
         Ok(sizes)
     }

@@ -13,7 +13,7 @@ use crate::convert::scaled::Elements;
 use crate::convert::{convert, converted_size, refuse_loss, Conversion};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::load::{decoded_limit, for_each_block, Part, Request, Slab, StoredComponent, Taken, Wanted};
-use crate::memory::{in_memory, take_front, try_box, whole_units, zeroed};
+use crate::memory::{in_memory, refill, take_front, try_box, whole_units, zeroed};
 use crate::model::dtype::{Block, Class, Dtype, Logical, Numbers};
 use crate::model::manifest::Format;
 use crate::model::structure::Groups;
@@ -214,20 +214,14 @@ impl<'f> Object<'f> {
             Stored::Groups(..) | Stored::Weight(..) => (Dtype::F32, self.size_as(Dtype::F32)?),
         };
         let (mut decoded, mut converted, mut start) = (Vec::new(), Vec::new(), 0u64);
-        let resize = |bytes: &mut Vec<u8>, size: u64| -> Result<()> {
-            bytes.clear();
-            bytes.try_reserve(in_memory(size)?)?;
-            bytes.resize(in_memory(size)?, 0);
-            Ok(())
-        };
         self.with_numbers(from, &mut |read| {
             while start < size {
                 let now = WINDOW.min(size.saturating_sub(start));
-                resize(&mut decoded, now)?;
+                refill(&mut decoded, in_memory(now)?)?;
                 let mut lost = read(&Taken::From(start), &mut decoded)?;
                 if from != to {
                     let produced = converted_size(now, (from, None), to)?;
-                    resize(&mut converted, produced)?;
+                    refill(&mut converted, in_memory(produced)?)?;
                     lost =
                         lost.saturating_add(convert(&decoded, (from, None), to, &mut converted, produced)?);
                 }

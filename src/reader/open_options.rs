@@ -2,7 +2,7 @@
 
 use crate::container::Limits;
 use crate::error::{try_format, Result};
-use crate::memory::HostAllocator;
+use crate::memory::{owned_text, HostAllocator};
 use crate::source::Advice;
 use crate::threads::ThreadHooks;
 use std::fmt;
@@ -104,12 +104,7 @@ impl OpenOptions {
     #[inline]
     pub(super) fn label_at(&self, path: &Path) -> Result<String> {
         match path.to_str().filter(|_| self.name.is_none()) {
-            Some(text) => {
-                let mut label = String::new();
-                label.try_reserve_exact(text.len())?;
-                label.push_str(text);
-                Ok(label)
-            }
+            Some(text) => owned_text(text),
             None => self.label(format_args!("{}", path.display())),
         }
     }

@@ -4,7 +4,7 @@
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
-use crate::memory::with_capacity;
+use crate::memory::{filled, with_capacity};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding};
 use crate::model::sort::sort;
@@ -41,20 +41,19 @@ impl SharedRanges {
         let part = |at: u32| u32::try_from(part_of(at as usize)).unwrap_or(u32::MAX);
         order.extend(stored().map(|(at, c)| (part(at), c.offset, c.stored_size, at)));
         sort(&mut order);
-        let mut shared_ranges = SharedRanges::default();
-        shared_ranges.ranges.try_reserve_exact(components.len())?;
-        shared_ranges.ranges.resize(components.len(), 0);
+        let mut ranges = filled(0, components.len())?;
         let groups =
             order.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)).filter(|group| group.len() > 1);
+        let mut count = 0;
         for (number, group) in (1u32..).zip(groups) {
-            shared_ranges.count = number as usize;
+            count = number as usize;
             for (.., at) in group {
-                if let Some(place) = shared_ranges.ranges.get_mut(*at as usize) {
+                if let Some(place) = ranges.get_mut(*at as usize) {
                     *place = number;
                 }
             }
         }
-        Ok(shared_ranges)
+        Ok(SharedRanges { ranges, count })
     }
 
     /// How many shared ranges there are.

@@ -10,6 +10,7 @@ use crate::codec::{Codec, Coding, KnownSize};
 use crate::container::contents::{self, ElementCheck, Positions};
 use crate::error::{broken, fail, Cause, Error, Quoted, Result, Rule};
 use crate::load::decoded_limit;
+use crate::memory::{filled, refill};
 use crate::model::dtype::Dtype;
 use crate::model::manifest;
 use crate::model::manifest::{Component as Entry, Format, LogicalType};
@@ -88,9 +89,7 @@ impl Component<'_> {
     /// shares its bytes, because then they have to be checked anyway.
     fn is_below(&self, checks: &SharedChecks, bounds: &[u64], length: u64) -> Result<bool> {
         let largest = || {
-            let mut largest = Vec::new();
-            largest.try_reserve_exact(bounds.len())?;
-            largest.resize(bounds.len(), 0);
+            let mut largest = filled(0, bounds.len())?;
             self.check_indices(&mut IndexCheck::Largest { largest: &mut largest, length })?;
             Ok(largest)
         };
@@ -273,9 +272,7 @@ fn check_strict_component(component: &Component<'_>) -> Result<()> {
 /// is an error if they decode to fewer bytes.
 pub fn check_short_frames(file: &File, shared_ranges: &SharedRanges) -> Result<()> {
     // The sizes of ranges that several components share, once they were found.
-    let mut shared_sizes: Vec<Option<Option<KnownSize>>> = Vec::new();
-    shared_sizes.try_reserve_exact(shared_ranges.count())?;
-    shared_sizes.resize(shared_ranges.count(), None);
+    let mut shared_sizes: Vec<Option<Option<KnownSize>>> = filled(None, shared_ranges.count())?;
     for object in file.objects() {
         for component in object.components() {
             let Some((codec, expected)) = codec_and_size_by_shape(component.entry()) else { continue };
@@ -342,9 +339,7 @@ impl Window<'_> {
         }
         if offset < self.start || offset >= self.start.saturating_add(self.bytes.len() as u64) {
             let length = size.saturating_sub(offset).min(Self::BYTES) as usize;
-            self.bytes.clear();
-            self.bytes.try_reserve_exact(length)?;
-            self.bytes.resize(length, 0);
+            refill(&mut self.bytes, length)?;
             self.indptr.read_range(offset, &mut self.bytes)?;
             self.start = offset;
         }

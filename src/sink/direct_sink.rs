@@ -10,7 +10,7 @@ use super::WriteThreads;
 use crate::error::{fail, Error, Result};
 use crate::io::blocks::{self, DirectHandle};
 use crate::lock::Mutex;
-use crate::memory::{AlignedBuffer, HUGE_PAGE};
+use crate::memory::{with_capacity, AlignedBuffer, HUGE_PAGE};
 use crate::threads;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,8 +73,7 @@ impl DirectSink {
         let direct = blocks::open_direct(file)
             .filter(|u| u.block <= WRITE_BUFFER_SIZE && u.memory <= WRITE_BUFFER_SIZE)?;
         let file = file.try_clone().ok()?;
-        let mut buffers = Vec::new();
-        buffers.try_reserve_exact(WRITE_BUFFERS).ok()?;
+        let mut buffers = with_capacity(WRITE_BUFFERS).ok()?;
         buffers.push(WriteBuffer::new().ok()?);
         Some(DirectSink { file, direct, refused: AtomicBool::new(false), buffers, allocated: 0 })
     }

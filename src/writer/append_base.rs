@@ -2,7 +2,7 @@
 
 use crate::container::{ObjectEdit, ObjectEdits};
 use crate::error::{fail, Result};
-use crate::memory::AlignedBuffer;
+use crate::memory::{owned_text, AlignedBuffer};
 use crate::model::manifest::table_position;
 use crate::model::value::Value;
 use crate::reader::File;
@@ -97,12 +97,4 @@ impl AppendBase {
 /// The new name of a renamed object.
 fn new_name(edits: &ObjectEdits, at: u32) -> &str {
     edits.get(at as usize).and_then(|edit| edit.name.as_deref()).unwrap_or_default()
-}
-
-/// A copy of a text.
-pub(super) fn owned_text(text: &str) -> Result<String> {
-    let mut copy = String::new();
-    copy.try_reserve_exact(text.len())?;
-    copy.push_str(text);
-    Ok(copy)
 }

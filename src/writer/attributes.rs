@@ -1,12 +1,12 @@
 //! Attributes of the file and its objects, and other edits of existing objects.
 
-use super::append_base::{owned_text, AppendBase};
+use super::append_base::AppendBase;
 use super::copy_plan::{Agree, Losses};
 use super::description::check_object_name;
 use super::state::{name_exists, Phase, Writer};
 use crate::container::AttributeEdits;
 use crate::error::{fail, Error, Result};
-use crate::memory::push;
+use crate::memory::{owned_text, push};
 use crate::model::value::{self, Attributes, Value};
 use crate::reader::File;
 

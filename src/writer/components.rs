@@ -11,7 +11,7 @@ use crate::codec::{encode_seek_table, Codec, Coding};
 use crate::convert::swap_whole;
 use crate::digest::{self, Algorithm, Digest, DigestOf, Hasher};
 use crate::error::{fail, Error, Result};
-use crate::memory::push;
+use crate::memory::{append, push};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, LogicalType, RareNames, TextId};
 use crate::threads;
@@ -268,8 +268,7 @@ impl Writer {
         if !open.pending.is_empty() {
             let space = frame.saturating_sub(open.pending.len()).min(data.len());
             let (now, later) = data.split_at_checked(space).unwrap_or_default();
-            open.pending.try_reserve(now.len())?;
-            open.pending.extend_from_slice(now);
+            append(&mut open.pending, now)?;
             data = later;
             if open.pending.len() < frame {
                 return Ok(());
@@ -283,8 +282,7 @@ impl Writer {
             self.store_frames(codec, frames, frame)?;
         }
         if let Some(open) = self.component.as_mut() {
-            open.pending.try_reserve(rest.len())?;
-            open.pending.extend_from_slice(rest);
+            append(&mut open.pending, rest)?;
         }
         Ok(())
     }

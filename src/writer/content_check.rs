@@ -4,6 +4,7 @@
 use crate::container::contents::{ElementCheck, Positions};
 use crate::container::Capabilities;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
+use crate::memory::push;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Encoding, Format, Manifest, Object};
 use crate::model::structure::{each_index, Cells, IndexCheck, RowOrder};
@@ -186,8 +187,7 @@ impl ContentCheck {
         match self.last_bytes.iter_mut().find(|(other, ..)| *other == at) {
             Some(known) => *known = (at, place, *last),
             None => {
-                self.last_bytes.try_reserve(1)?;
-                self.last_bytes.push((at, place, *last));
+                push(&mut self.last_bytes, (at, place, *last))?;
             }
         }
         Ok(())
@@ -320,8 +320,7 @@ impl Rows {
                     "its column index {at} is {column}, not above the one before it"
                 ));
             }
-            self.descents.try_reserve(1)?;
-            self.descents.push(at);
+            push(&mut self.descents, at)?;
             Ok(())
         })
     }

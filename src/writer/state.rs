@@ -10,7 +10,7 @@ use crate::container::{self, AttributeEdits, Capabilities, Frame};
 use crate::digest::{Algorithm, DigestOf, Hasher};
 use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::lock::Mutex;
-use crate::memory::try_box;
+use crate::memory::{append, try_box};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
     table_position, Checkpoint, Component, Encoding, Format, Manifest, Object, Position, RareNames, TextId,
@@ -247,8 +247,7 @@ impl Writer {
     /// The entry of an object without components. Components that are added next belong to it.
     pub(super) fn object_entry(&mut self, name: TextId, format: Format, shape: &[u64]) -> Result<Object> {
         let shape_start = table_position(self.manifest.dimensions.len())?;
-        self.manifest.dimensions.try_reserve(shape.len())?;
-        self.manifest.dimensions.extend_from_slice(shape);
+        append(&mut self.manifest.dimensions, shape)?;
         Ok(Object {
             name,
             format,

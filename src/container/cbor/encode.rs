@@ -3,6 +3,7 @@
 
 use super::cursor::{FALSE, NULL, TRUE};
 use crate::error::{fail, Result};
+use crate::memory::{append, push};
 use crate::model::sort::sort_by;
 use crate::model::value::{Value, ValueKind};
 
@@ -12,8 +13,7 @@ fn head(out: &mut Vec<u8>, major: u8, argument: u64) -> Result<()> {
     let initial = major << 5;
     match u8::try_from(argument) {
         Ok(little) if little < 24 => {
-            out.try_reserve(1)?;
-            out.push(initial | little);
+            push(out, initial | little)?;
             Ok(())
         }
         _ => long_head(out, initial, argument),
@@ -39,8 +39,7 @@ fn long_head(out: &mut Vec<u8>, initial: u8, argument: u64) -> Result<()> {
 
 /// Appends bytes that are already encoded.
 pub fn encoded(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
-    out.try_reserve(bytes.len())?;
-    out.extend_from_slice(bytes);
+    append(out, bytes)?;
     Ok(())
 }
 
@@ -95,8 +94,7 @@ pub fn shape(out: &mut Vec<u8>, shape: &[u64]) -> Result<()> {
 /// Appends bytes that are known to be UTF-8.
 pub fn utf8(out: &mut Vec<u8>, text: &[u8]) -> Result<()> {
     head(out, 3, text.len() as u64)?;
-    out.try_reserve(text.len())?;
-    out.extend_from_slice(text);
+    append(out, text)?;
     Ok(())
 }
 
@@ -112,15 +110,13 @@ pub fn map(out: &mut Vec<u8>, count: u64) -> Result<()> {
 
 /// Appends the head of a map of indefinite length. [`end`] closes it.
 pub fn open_map(out: &mut Vec<u8>) -> Result<()> {
-    out.try_reserve(1)?;
-    out.push(0xbf);
+    push(out, 0xbf)?;
     Ok(())
 }
 
 /// Closes an array or map of indefinite length.
 pub fn end(out: &mut Vec<u8>) -> Result<()> {
-    out.try_reserve(1)?;
-    out.push(0xff);
+    push(out, 0xff)?;
     Ok(())
 }
 
@@ -191,8 +187,7 @@ fn put_value(out: &mut Vec<u8>, item: Value<'_>, sorted: bool) -> Result<()> {
         ValueKind::Text(v) => utf8(out, v.as_bytes()),
         ValueKind::Bytes(bytes) => {
             head(out, 2, bytes.len() as u64)?;
-            out.try_reserve(bytes.len())?;
-            out.extend_from_slice(bytes);
+            append(out, bytes)?;
             Ok(())
         }
         ValueKind::Array(items) => {
@@ -242,8 +237,7 @@ impl SortedMap {
         key(&mut self.bytes)?;
         let end_of_key = self.bytes.len();
         value(&mut self.bytes)?;
-        self.pairs.try_reserve(1)?;
-        self.pairs.push((start, end_of_key, self.bytes.len()));
+        push(&mut self.pairs, (start, end_of_key, self.bytes.len()))?;
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use super::keys::{KeyMap, Keys};
 use crate::container::frame::{Frame, Input, Limits};
 use crate::container::tables::{add_name, add_object, add_text, expect, push};
 use crate::error::{broken, fail, try_format, Error, Quoted, Result, Rule};
-use crate::memory::{bytes_of, Budget};
+use crate::memory::{bytes_of, collected, Budget};
 use crate::model::dtype::{ggml_type_from_number, Block, Dtype, Logical};
 use crate::model::manifest::{
     element_count, table_position, Component, Container, Format, LogicalType, Manifest, Object, RareNames,
@@ -234,9 +234,8 @@ impl<'b> MetadataReader<'b> {
 fn set_unknown_sizes(manifest: &mut Manifest, file_size: u64, budget: &Budget) -> Result<()> {
     let charged = bytes_of::<u64>(manifest.components.len());
     budget.charge(charged, "offsets that are sorted")?;
-    let mut offsets: Vec<u64> = Vec::new();
-    offsets.try_reserve_exact(manifest.components.len())?;
-    offsets.extend(manifest.components.iter().map(|c| c.offset));
+    let mut offsets: Vec<u64> =
+        collected(manifest.components.len(), manifest.components.iter().map(|c| c.offset))?;
     sort(&mut offsets);
     for component in manifest.components.iter_mut().filter(|c| c.dtype.is_none()) {
         let next = offsets.partition_point(|offset| *offset <= component.offset);

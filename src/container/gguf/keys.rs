@@ -8,7 +8,7 @@
 use super::cursor::{Cursor, Read, Stop, ValueType};
 use crate::container::interface::Split;
 use crate::error::{broken, Quoted, Result, Rule};
-use crate::memory::{bytes_of, Budget};
+use crate::memory::{bytes_of, with_capacity, Budget};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Manifest;
 use crate::model::sort::find_duplicate;
@@ -255,8 +255,7 @@ impl<'t> KeyMap<'t> {
         // Duplicates are found by sorting references to the keys.
         let sorted = bytes_of::<(&[u8], usize)>(pairs.len());
         self.budget.charge(sorted, "keys that are sorted")?;
-        let mut keys = Vec::new();
-        keys.try_reserve_exact(pairs.len())?;
+        let mut keys = with_capacity(pairs.len())?;
         keys.extend(pairs.map(|(key, _)| match key.kind() {
             ValueKind::Text(text) => text.as_bytes(),
             ValueKind::Bytes(bytes) => bytes,

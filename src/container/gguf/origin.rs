@@ -7,6 +7,7 @@ use super::keys::SPLIT_KEYS;
 use crate::container::frame::Frame;
 use crate::container::interface::{OriginOf, ReadAt};
 use crate::error::{fail, try_format, Result};
+use crate::memory::{append, with_capacity};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Manifest;
 use crate::model::sort::sort;
@@ -124,13 +125,11 @@ fn put_bits(value: Value<'_>, bits: &mut Vec<u8>) -> Result<bool> {
     match value.element() {
         Some((Dtype::F32, element)) => {
             let number = element.first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes));
-            bits.try_reserve(4)?;
-            bits.extend_from_slice(&number.to_le_bytes());
+            append(bits, &number.to_le_bytes())?;
             Ok(f32::from_bits(number).is_nan() && number & QUIET == 0)
         }
         Some((Dtype::Bool, element)) => {
-            bits.try_reserve(element.len())?;
-            bits.extend_from_slice(element);
+            append(bits, element)?;
             Ok(element.iter().any(|byte| *byte > 1))
         }
         _ => Ok(false),
@@ -152,8 +151,7 @@ impl Layout {
         let alignment = alignment.and_then(Value::as_u64).unwrap_or(DEFAULT_ALIGNMENT).max(1);
         let aligned = |at: u64| at.checked_next_multiple_of(alignment).unwrap_or(at);
         let (mut end, mut is_usual) = (frame.data.start, true);
-        let mut places: Vec<(u64, u64)> = Vec::new();
-        places.try_reserve_exact(manifest.components.len())?;
+        let mut places: Vec<(u64, u64)> = with_capacity(manifest.components.len())?;
         for c in manifest.components.iter() {
             is_usual &= c.offset == end;
             end = aligned(c.end());
@@ -161,8 +159,7 @@ impl Layout {
         }
         sort(&mut places);
         let usual_size = places.last().map_or(frame.data.start, |(_, last)| aligned(*last));
-        let mut gaps = Vec::new();
-        gaps.try_reserve_exact(places.len().saturating_add(1))?;
+        let mut gaps = with_capacity(places.len().saturating_add(1))?;
         let mut done = frame.manifest.end;
         for (start, end) in places.into_iter().chain([(frame.file_size, frame.file_size)]) {
             if start > done {

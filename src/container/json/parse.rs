@@ -3,7 +3,7 @@
 use super::scan::Scan;
 use super::write::UNDEFINED;
 use crate::error::{Error, Result};
-use crate::memory::Budget;
+use crate::memory::{with_capacity, Budget};
 use crate::model::value::{
     keys_are_unique, Array, Element, OwnedValue, Value, ValueBuilder, ValueKind, MAX_DEPTH,
 };
@@ -255,8 +255,7 @@ fn parse_number(digits: &[u8]) -> Option<Number> {
 }
 
 fn from_hex(text: &str) -> Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(text.len() / 2)?;
+    let mut bytes = with_capacity(text.len() / 2)?;
     let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
     for pair in text.as_bytes().chunks(2) {
         match pair {

@@ -3,7 +3,7 @@
 
 use crate::container::tables::{extend, push};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
-use crate::memory::{bytes_of, Budget};
+use crate::memory::{bytes_of, with_capacity, Budget};
 use crate::model::sort::find_duplicate;
 
 /// The deepest nesting of an ignored value.
@@ -402,8 +402,7 @@ impl PassedKeys {
         // The list, and the memory for sorting it.
         let temporary = bytes_of::<(u32, &[u8])>(self.keys.len()).saturating_mul(2);
         budget.charge(temporary, "keys that are compared")?;
-        let mut keys: Vec<(u32, &[u8])> = Vec::new();
-        keys.try_reserve_exact(self.keys.len())?;
+        let mut keys: Vec<(u32, &[u8])> = with_capacity(self.keys.len())?;
         let mut start = 0;
         for key in &self.keys {
             keys.push((key.object, self.texts.get(start..key.end).unwrap_or_default()));

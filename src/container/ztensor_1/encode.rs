@@ -9,6 +9,7 @@ use crate::container::capabilities::{Capabilities, LogicalTypes};
 use crate::container::cbor::{each_pair, encode as put, Cursor, Head};
 use crate::container::interface::{AttributeEdits, ObjectEdits};
 use crate::error::{Result, Rule};
+use crate::memory::{filled, push};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, Encoding, LogicalType, Manifest, Object, TextId};
 use crate::model::value::order;
@@ -180,8 +181,7 @@ fn copy_fields(
     each_pair(encoded, RULE, &mut |key, value| {
         let mut cursor = Cursor::new(key, 0);
         let Head::Text(length) = cursor.head()? else { return Ok(()) };
-        fields.try_reserve(1)?;
-        fields.push(Field { name: cursor.text_body(length)?, key, value });
+        push(&mut fields, Field { name: cursor.text_body(length)?, key, value })?;
         Ok(())
     })?;
     let old = fields.iter().find(|field| field.name == "attributes");
@@ -210,9 +210,7 @@ fn copy_fields(
 /// empty after that.
 fn edited_attributes(encoded: Option<&[u8]>, edits: &AttributeEdits) -> Result<Vec<u8>> {
     let (mut pairs, mut count) = (Vec::new(), 0u64);
-    let mut is_written: Vec<bool> = Vec::new();
-    is_written.try_reserve_exact(edits.set.iter().len())?;
-    is_written.resize(edits.set.iter().len(), false);
+    let mut is_written: Vec<bool> = filled(false, edits.set.iter().len())?;
     // The attributes may also be null.
     let is_map = |encoded: &&[u8]| matches!(Cursor::new(encoded, 0).head(), Ok(Head::Map(_)));
     if let Some(encoded) = encoded.filter(is_map) {

@@ -13,6 +13,7 @@ use crate::container::cbor::{Cursor, Head};
 use crate::container::frame::Frame;
 use crate::digest::{Algorithm, Digest, Hasher};
 use crate::error::{broken, fail, try_format, Quoted, Result, Rule};
+use crate::memory::with_capacity;
 use crate::model::manifest::{Component, Encoding, Manifest};
 use crate::model::sort::sort_by;
 use std::fmt;
@@ -41,8 +42,7 @@ pub fn violation(manifest: &Manifest, frame: &Frame, encoded: &[u8]) -> Result<O
     if !manifest.shards.is_empty() {
         found!("K6: it has a table of shards");
     }
-    let mut parts = Vec::new();
-    parts.try_reserve_exact(manifest.components.len())?;
+    let mut parts = with_capacity(manifest.components.len())?;
     for object in manifest.objects.iter() {
         let name = manifest.texts.get_bytes(object.name);
         parts.extend(manifest.components(object).iter().map(|component| Part {

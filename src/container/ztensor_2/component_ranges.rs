@@ -9,7 +9,7 @@ use crate::container::frame::Frame;
 use crate::container::tables::push;
 use crate::container::validate::FirstComponent;
 use crate::error::{broken, Quoted, Result, Rule};
-use crate::memory::{bytes_of, Budget, PageMap};
+use crate::memory::{bytes_of, collected, Budget, PageMap};
 use crate::model::manifest::{Component, Manifest, Position, Shard, TextId};
 use crate::model::sort::sort;
 
@@ -82,10 +82,7 @@ fn share_no_page(manifest: &Manifest, frame: &Frame) -> bool {
 }
 
 fn first_clash(manifest: &Manifest) -> Result<Option<(BlobRange, BlobRange)>> {
-    let count = manifest.components.len();
-    let mut sorted: Vec<BlobRange> = Vec::new();
-    sorted.try_reserve_exact(count)?;
-    sorted.extend(blob_ranges(manifest).take(count));
+    let mut sorted = collected(manifest.components.len(), blob_ranges(manifest))?;
     sort(&mut sorted);
     Ok(sorted.windows(2).find_map(|pair| match pair {
         [a, b] if a != b && a.0 == b.0 && b.1 < a.2 => Some((*a, *b)),

@@ -10,6 +10,7 @@ use crate::container::cbor::encode::{self as put, SortedMap};
 use crate::container::cbor::{each_pair, Cursor};
 use crate::container::interface::{AttributeEdits, ObjectEdits};
 use crate::error::{fail, Result, Rule};
+use crate::memory::collected;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding, LogicalType, Manifest, Object, TextId};
 use crate::model::sort::sort_by;
@@ -37,9 +38,7 @@ pub fn encode_manifest(manifest: &Manifest, _: &Capabilities, out: &mut Vec<u8>)
 
 /// The entries, sorted by their keys.
 fn sorted<'t, T>(entries: &'t [T], key: impl Fn(&'t T) -> &'t [u8]) -> Result<Vec<&'t T>> {
-    let mut order = Vec::new();
-    order.try_reserve_exact(entries.len())?;
-    order.extend(entries);
+    let mut order = collected(entries.len(), entries)?;
     sort_by(&mut order, |a: &&T, b: &&T| names::key_order(key(a), key(b)));
     Ok(order)
 }

@@ -4,7 +4,7 @@ use super::layout::{self, Element, MAX_DEPTH};
 use super::record::{Value, ValueKind};
 use super::tape::{Open, Tape};
 use crate::error::{fail, Result};
-use crate::memory::Budget;
+use crate::memory::{push, Budget};
 use crate::model::dtype::Dtype;
 use crate::model::text::Position;
 use crate::model::unicode::is_utf8;
@@ -217,8 +217,7 @@ impl<'t> ValueBuilder<'t> {
         }
         let start = self.tape.size();
         self.put(&[tag, 0, 0, 0, 0, 0, 0, 0, 0], argument)?;
-        self.tape.open.try_reserve(1)?;
-        self.tape.open.push(Open { start, count: 0, left, elements: 0 });
+        push(&mut self.tape.open, Open { start, count: 0, left, elements: 0 })?;
         Ok(())
     }
 

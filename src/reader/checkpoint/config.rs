@@ -3,7 +3,7 @@
 use crate::container::json;
 use crate::error::{broken, fail, try_format, Cause, Error, Result, Rule};
 use crate::io::path;
-use crate::memory::{in_memory, zeroed, Budget};
+use crate::memory::{in_memory, push, zeroed, Budget};
 use crate::model::sort::sort_by;
 use crate::model::value::{OwnedValue, Value, ValueKind};
 use crate::reader::store::Store;
@@ -174,8 +174,7 @@ impl Config {
         self.mlx = Some(form(map));
         for (module, own) in map.pairs() {
             if let (Some(module), true) = (module.as_text(), own.as_map().is_some()) {
-                self.mlx_modules.try_reserve(1)?;
-                self.mlx_modules.push((try_format(format_args!("{module}"))?, form(own)));
+                push(&mut self.mlx_modules, (try_format(format_args!("{module}"))?, form(own)))?;
             }
         }
         sort_by(&mut self.mlx_modules, |(a, _), (b, _)| a.cmp(b));
@@ -203,8 +202,7 @@ impl Config {
             if self.forms.len() >= MAX_FORMS {
                 return Err(fail!(Limit, "config.json lists more than {MAX_FORMS} forms of weights"));
             }
-            self.forms.try_reserve(1)?;
-            self.forms.push(form);
+            push(&mut self.forms, form)?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! opened.
 
 use crate::error::{broken, fail, try_format, Error, Quoted, Result, Rule};
-use crate::memory::{in_memory, zeroed};
+use crate::memory::{in_memory, joined, zeroed};
 use crate::model::dtype::{Dtype, Logical};
 use crate::reader::file::File;
 use crate::reader::object::{Component, Object};
@@ -116,11 +116,7 @@ impl Description {
 impl Part {
     /// The name of the tensor that a module has for it.
     pub fn name_in(&self, module: &[u8]) -> Result<Vec<u8>> {
-        let mut name = Vec::new();
-        name.try_reserve_exact(module.len().saturating_add(self.suffix.len()))?;
-        name.extend_from_slice(module);
-        name.extend_from_slice(self.suffix.as_bytes());
-        Ok(name)
+        joined([module, self.suffix.as_bytes()])
     }
 }
 

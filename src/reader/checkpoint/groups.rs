@@ -4,7 +4,7 @@ use super::config::Config;
 use super::found::{Attribute, Description, Found, Part, MAX_PARTS, NO_TENSOR};
 use super::schemes::{Scheme, SCHEMES};
 use crate::error::{broken, fail, Cause, Error, Quoted, Result, Rule};
-use crate::memory::{bytes_of, try_box};
+use crate::memory::{append, bytes_of, collected, filled, push, try_box};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{table_position, Format};
 use crate::reader::file::File;
@@ -117,18 +117,14 @@ struct Siblings {
 pub fn find(file: &File, config: &Config) -> Result<Groups> {
     let count = file.object_count();
     file.charge_combined(bytes_of::<u32>(count), "the tensors of quantized weights")?;
-    let mut taken = Vec::new();
-    taken.try_reserve_exact(count)?;
-    taken.resize(count, NO_GROUP);
-    let mut schemes = Vec::new();
-    schemes.try_reserve_exact(SCHEMES.len())?;
-    schemes.extend(SCHEMES.iter().filter(|scheme| (scheme.may_be)(config)));
-    let mut said = Vec::new();
-    said.try_reserve_exact(schemes.len())?;
-    said.extend(schemes.iter().filter(|scheme| (scheme.is_said)(config)).filter_map(|scheme| {
+    let taken = filled(NO_GROUP, count)?;
+    let schemes = collected(SCHEMES.len(), SCHEMES.iter().filter(|scheme| (scheme.may_be)(config)))?;
+    let of_config = schemes.iter().filter(|scheme| (scheme.is_said)(config));
+    let of_config = of_config.filter_map(|scheme| {
         let scales = scheme.parts.iter().find(|part| part.role == "scales")?;
         Some((*scheme, scales, scheme.parts.first()?))
-    }));
+    });
+    let said = collected(schemes.len(), of_config)?;
     let mut ends = [false; 256];
     for part in schemes.iter().filter_map(|scheme| scheme.parts.first()) {
         let end = part.suffix.bytes().last().and_then(|byte| ends.get_mut(usize::from(byte)));
@@ -344,8 +340,7 @@ impl<'f> Finder<'f> {
             self.taken.get_mut(*at as usize).into_iter().for_each(|place| *place = number);
         }
         let start = table_position(self.groups.tensors.len())?;
-        self.groups.tensors.try_reserve(tensors.len())?;
-        self.groups.tensors.extend_from_slice(tensors);
+        append(&mut self.groups.tensors, tensors)?;
         let (mut shape, mut rank) = ([0; 3], 0);
         let form = match described {
             Ok(()) => {
@@ -357,8 +352,7 @@ impl<'f> Finder<'f> {
             Err(why) => Err(try_box(why)?),
         };
         let (named_by, module) = (table_position(at)?, table_position(module.len())?);
-        self.groups.all.try_reserve(1)?;
-        self.groups.all.push(Group { scheme, tensors: start, named_by, module, shape, rank, form });
+        push(&mut self.groups.all, Group { scheme, tensors: start, named_by, module, shape, rank, form })?;
         Ok(())
     }
 
@@ -423,8 +417,7 @@ impl<'f> Finder<'f> {
             return table_position(last);
         }
         self.file.charge_combined(bytes_of::<WeightForm>(1), "quantized weights")?;
-        self.groups.forms.try_reserve(1)?;
-        self.groups.forms.push(WeightForm { scheme, description: self.description.clone() });
+        push(&mut self.groups.forms, WeightForm { scheme, description: self.description.clone() })?;
         table_position(self.groups.forms.len().saturating_sub(1))
     }
 }

@@ -5,7 +5,7 @@ use super::groups::{Group, Groups};
 use super::{SCHEME, UNREADABLE};
 use crate::container::Validated;
 use crate::error::{fail, try_format, Result};
-use crate::memory::bytes_of;
+use crate::memory::{append, bytes_of, filled, joined, push, with_capacity};
 use crate::model::manifest::{table_position, Component, Format, Manifest, Object, Position, TextId};
 use crate::model::value::ValueBuilder;
 use crate::reader::file::File;
@@ -61,19 +61,16 @@ fn join(mut old: Manifest, groups: &Groups) -> Result<Joined> {
     let objects = std::mem::take(&mut old.objects);
     let components = std::mem::take(&mut old.components);
     let mut joined = Joined { manifest: old, ..Joined::default() };
-    joined.of_objects.try_reserve_exact(objects.len())?;
-    joined.of_components.try_reserve_exact(components.len())?;
+    joined.of_objects = with_capacity(objects.len())?;
+    joined.of_components = with_capacity(components.len())?;
     joined.manifest.stored_shapes.try_reserve_exact(components.len())?;
     joined.manifest.components.try_reserve(components.len())?;
     let in_groups = groups.tensors.iter().filter(|at| **at != NO_TENSOR).count();
     let others = objects.len().saturating_sub(in_groups);
     joined.manifest.objects.try_reserve(others.saturating_add(groups.all.len()))?;
-    joined.attributes.try_reserve_exact(groups.forms.len())?;
-    joined.attributes.resize(groups.forms.len(), None);
+    joined.attributes = filled(None, groups.forms.len())?;
     // The number of the group of each tensor; none at the largest.
-    let mut in_group = Vec::new();
-    in_group.try_reserve_exact(objects.len())?;
-    in_group.resize(objects.len(), u32::MAX);
+    let mut in_group = filled(u32::MAX, objects.len())?;
     for (number, group) in (0u32..).zip(&groups.all) {
         for at in groups.tensors(group).iter().filter(|at| **at != NO_TENSOR) {
             in_group.get_mut(*at as usize).into_iter().for_each(|place| *place = number);
@@ -144,8 +141,7 @@ impl Joined {
             false => (first.shape_start, first.rank),
             true => {
                 let start = table_position(self.manifest.dimensions.len())?;
-                self.manifest.dimensions.try_reserve(shape.len())?;
-                self.manifest.dimensions.extend_from_slice(shape);
+                append(&mut self.manifest.dimensions, shape)?;
                 (start, table_position(shape.len())?)
             }
         };
@@ -164,11 +160,7 @@ impl Joined {
         if old.get(length..) == Some(suffix.as_bytes()) {
             return Ok(name);
         }
-        let mut new = Vec::new();
-        new.try_reserve_exact(module.len().saturating_add(suffix.len()))?;
-        new.extend_from_slice(module);
-        new.extend_from_slice(suffix.as_bytes());
-        self.manifest.texts.add_bytes(&new)
+        self.manifest.texts.add_bytes(&joined([module, suffix.as_bytes()])?)
     }
 
     fn role(&mut self, role: &'static str) -> Result<TextId> {
@@ -177,8 +169,7 @@ impl Joined {
             return Ok(*text);
         }
         let text = self.manifest.texts.add(role)?;
-        self.roles.try_reserve(1)?;
-        self.roles.push((role, text));
+        push(&mut self.roles, (role, text))?;
         Ok(text)
     }
 

@@ -6,7 +6,7 @@ use crate::convert::scaled::{
 };
 use crate::error::{broken, fail, Result, Rule};
 use crate::load::Part;
-use crate::memory::in_memory;
+use crate::memory::{in_memory, refill, with_capacity};
 use crate::model::dtype::Dtype;
 use crate::model::structure::each_index;
 use crate::reader::borrowed_or_read::ComponentBytes;
@@ -36,9 +36,7 @@ impl CodeBytes for Stored<'_> {
                 let start = range.start.saturating_sub(range.start.checked_rem(width).unwrap_or(0));
                 let end = range.end.checked_next_multiple_of(width).unwrap_or(u64::MAX);
                 let length = end.saturating_sub(start);
-                bytes.clear();
-                bytes.try_reserve(in_memory(length)?)?;
-                bytes.resize(in_memory(length)?, 0);
+                refill(bytes, in_memory(length)?)?;
                 component.run(Part::Range { offset: start, length }, None, bytes, 1)?;
                 swapped_words(bytes, component.entry().width());
                 let [first, last] = [range.start, range.end].map(|at| at.saturating_sub(start) as usize);
@@ -118,8 +116,7 @@ impl<'f> Object<'f> {
         let scales = self.required("nested_scales")?;
         let of_scales = scales.load_for_call()?;
         let elements = scales.elements_of(of_scales.as_slice())?;
-        let mut values = Vec::new();
-        values.try_reserve_exact(codes.len()).map_err(|e| self.wrap(e.into()))?;
+        let mut values = with_capacity(codes.len()).map_err(|e| self.wrap(e))?;
         let block = usize::try_from(nested.block_size).unwrap_or(usize::MAX).max(1);
         for (at, codes) in (0u64..).zip(codes.chunks(block)) {
             let mut scale = [0f32];

@@ -4,7 +4,7 @@ use super::schemes;
 use crate::container::Quantized;
 use crate::convert::scaled::swapped_words;
 use crate::error::{broken, fail, Result, Rule};
-use crate::memory::{in_memory, zeroed};
+use crate::memory::{append, copied, in_memory, with_capacity, zeroed};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Format};
 use crate::model::value::{Attributes, Element, OwnedValue, Value, ValueKind};
@@ -56,8 +56,7 @@ impl StoredTensor<'_> {
         let mut words = Vec::new();
         let mut in_words = |bytes: &[u8]| {
             words.clear();
-            words.try_reserve(bytes.len())?;
-            words.extend_from_slice(bytes);
+            append(&mut words, bytes)?;
             swapped_words(&mut words, width);
             body(&words)
         };
@@ -80,8 +79,7 @@ impl<'f> Object<'f> {
                 "weights of {name} have names that end in {weight:?}: give it such a name"
             ))
         })?;
-        let mut tensors = Vec::new();
-        tensors.try_reserve_exact(scheme.parts.len()).map_err(|e| self.wrap(e.into()))?;
+        let mut tensors = with_capacity(scheme.parts.len()).map_err(|e| self.wrap(e))?;
         let codes = if self.format() == Format::QuantizedGroup { "packed_weight" } else { "data" };
         for component in self.components() {
             let role = if component.role() == codes { "packed_weight" } else { component.role() };
@@ -219,10 +217,7 @@ impl<'f> Object<'f> {
         let Some(stored) = component.stored_shape() else {
             return self.stated_shape(role).map_err(|e| component.wrap(e));
         };
-        let mut shape = Vec::new();
-        shape.try_reserve_exact(stored.len())?;
-        shape.extend_from_slice(stored);
-        Ok(shape)
+        copied(stored)
     }
 
     fn stated_shape(&self, role: &str) -> Result<Vec<u64>> {
@@ -232,8 +227,7 @@ impl<'f> Object<'f> {
                 "the shape of its {role} is not known: the object has no attribute {SHAPES:?} that says it"
             ));
         };
-        let mut shape = Vec::new();
-        shape.try_reserve_exact(items.len())?;
+        let mut shape = with_capacity(items.len())?;
         for item in items.iter() {
             shape.push(item.as_u64().ok_or_else(|| {
                 broken!(Rule::QuantizedGeometry, "the shape of its {role} has an entry that is not a size")

@@ -27,9 +27,7 @@ unsafe fn layout(tensor: &Tensor, width: usize) -> Result<Layout> {
     let rank = rank.ok_or_else(|| fail!(InvalidArgument, "a tensor of {ndim} dimensions"))?;
     // SAFETY: as demanded above.
     let given: &[i64] = unsafe { arg::slice(tensor.shape, rank, "shape")? };
-    let (mut shape, mut strides) = (Vec::new(), Vec::new());
-    shape.try_reserve_exact(rank)?;
-    strides.try_reserve_exact(rank)?;
+    let (mut shape, mut strides) = (with_capacity(rank)?, with_capacity(rank)?);
     let mut elements = 1usize;
     for dimension in given {
         let size = usize::try_from(*dimension)
