@@ -10,7 +10,6 @@ use super::job_reader::{JobReader, Shared};
 use super::jobs::{self, Job, Task};
 use super::request::{BatchOptions, BatchStats, Direct, OnDone, Part, Progress, Request};
 use super::strategy::ReadStrategy;
-use crate::codec::Decoding;
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
 use crate::memory::with_capacity;
@@ -225,10 +224,8 @@ fn plain_range<'d>(
         Part::Range { offset, length } => (*offset, *length),
         Part::Slab(_) => return None,
     };
-    let plain = component.decoding == Decoding::Raw
-        && convert.is_none()
-        && !component.entry.swaps()
-        && !component.strict_bools;
+    let plain =
+        component.is_raw() && convert.is_none() && !component.entry.swaps() && !component.strict_bools;
     let front = dst.get_mut(..usize::try_from(size).ok()?)?;
     let fits = plain && start.checked_add(size)? <= component.size;
     fits.then(|| (component.entry.offset.saturating_add(start), front))

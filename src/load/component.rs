@@ -118,6 +118,11 @@ impl<'f> StoredComponent<'f> {
         self.owner.array(self).ok_or_else(|| fail!(Internal, "an array has no layout"))
     }
 
+    /// Whether its decoded bytes are its stored bytes.
+    pub fn is_raw(&self) -> bool {
+        self.decoding == Decoding::Raw
+    }
+
     /// The size of the units that must not be cut: an element, if elements are byte-swapped or gathered.
     pub fn unit(&self) -> u64 {
         let swapped = if self.swaps() { self.entry.width() as u64 } else { 1 };
@@ -158,24 +163,6 @@ impl<'f> StoredComponent<'f> {
             Decoding::Raw | Decoding::Frames(_) => 0,
             Decoding::Numbers { .. } => self.owner.cost_of_numbers(self).1,
             Decoding::Array => self.array().map_or(0, |array| array.memory()),
-        }
-    }
-
-    /// Fills `dst` with the decoded bytes of a component without frames, from `offset` on. `stored` are the
-    /// stored bytes that [`StoredComponent::needed`] gives for them; the first one is at `from`.
-    pub fn decode_range(&self, stored: &[u8], from: u64, offset: u64, dst: &mut [u8]) -> Result<()> {
-        match self.decoding {
-            Decoding::Raw => {
-                let start = usize::try_from(offset.saturating_sub(from)).unwrap_or(usize::MAX);
-                let wanted = stored.get(start..).and_then(|rest| rest.get(..dst.len()));
-                dst.copy_from_slice(
-                    wanted.ok_or_else(|| fail!(Internal, "a range has too few stored bytes"))?,
-                );
-                Ok(())
-            }
-            Decoding::Frames(_) => Err(fail!(Internal, "frames are decoded by their codec")),
-            Decoding::Numbers { .. } => Err(fail!(Internal, "numbers are decoded by their object")),
-            Decoding::Array => self.array()?.decode_range(stored, from, offset, dst),
         }
     }
 

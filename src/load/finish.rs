@@ -79,9 +79,18 @@ pub fn finish(
                         codec.decode_range(seek.part_of(stored), seek, component.size, offset, dst)
                     })
                 }
-                _ => decode_part(request, dst, |offset, dst| {
-                    component.decode_range(stored, start, offset, dst)
+                (_, Decoding::Array) => {
+                    let array = component.array()?;
+                    decode_part(request, dst, |offset, dst| array.decode_range(stored, start, offset, dst))
+                }
+                (_, Decoding::Raw) => decode_part(request, dst, |offset, dst| {
+                    let from = usize::try_from(offset.saturating_sub(start)).unwrap_or(usize::MAX);
+                    let wanted = stored.get(from..).and_then(|rest| rest.get(..dst.len()));
+                    let short = || fail!(Internal, "a range has too few stored bytes");
+                    dst.copy_from_slice(wanted.ok_or_else(short)?);
+                    Ok(())
                 }),
+                (_, Decoding::Numbers { .. }) => Err(fail!(Internal, "numbers are decoded by their object")),
             }
         }
     }

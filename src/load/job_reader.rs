@@ -50,8 +50,8 @@ impl JobReader<'_, '_> {
             Work::Own(OwnWork::Blocks) => self.read_blocks(request, dst),
             Work::Own(OwnWork::Seek(codec)) => self.seek_and_decode(request, *codec, dst),
             Work::Own(OwnWork::Convert { to, range }) => self.convert(request, *to, range, dst),
-            Work::Own(OwnWork::Numbers { offset, has_digest }) => {
-                self.read_numbers(request, *offset, *has_digest, dst)
+            Work::Own(OwnWork::Numbers { to, offset, has_digest }) => {
+                self.read_numbers(request, *to, *offset, *has_digest, dst)
             }
             Work::Own(OwnWork::Temporary { rows, has_digest }) => {
                 self.read_temporary(request, dst, rows.take(), *has_digest)
@@ -85,7 +85,7 @@ impl JobReader<'_, '_> {
                 finish(request, offset, dst, &Finish::Copy, None, self.step)
             }
             Finish::Strided(window) => self.read_strided(window, component, dst),
-            Finish::Decode { stored, .. } if component.decoding == Decoding::Raw => {
+            Finish::Decode { stored, .. } if component.is_raw() => {
                 let _reservation = self.shared.budget.reserve(what.extra_memory(request));
                 self.strategy.count_stored(*stored);
                 let (strategy, bounce) = (self.strategy, &mut *self.bounce);
@@ -130,14 +130,12 @@ impl JobReader<'_, '_> {
     fn read_numbers(
         &mut self,
         request: &Request<'_>,
+        to: Dtype,
         offset: Option<u64>,
         has_digest: bool,
         dst: &mut [u8],
     ) -> Result<()> {
         let component = &request.component;
-        let Decoding::Numbers { to, .. } = component.decoding else {
-            return Err(fail!(Internal, "a component is read as the numbers of its object"));
-        };
         let Range { start, end } = request.covering();
         let first = offset.unwrap_or(start);
         let (stored, memory) = component.owner.cost_of_numbers(component);

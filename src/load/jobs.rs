@@ -111,7 +111,7 @@ pub enum OwnWork<'a> {
     /// Converts a range of the decoded bytes, or all of them.
     Convert { to: Dtype, range: Range<u64> },
     /// Decodes numbers of an object: the request's part, or the numbers from byte `offset` on.
-    Numbers { offset: Option<u64>, has_digest: bool },
+    Numbers { to: Dtype, offset: Option<u64>, has_digest: bool },
     /// Reads into temporary memory, then converts, or copies to rows or `dst`.
     Temporary { rows: Option<RowsMut<'a>>, has_digest: bool },
     /// Copies a piece of oversized request number `of`, from byte `offset` on.
@@ -254,7 +254,7 @@ pub fn split<'a>(
             return Ok(false);
         }
         (Destination::Rows(rows), None)
-            if !has_digest && is_plain(request) && rows.row_count() as u64 <= MAX_PIECES =>
+            if !has_digest && request.component.is_raw() && rows.row_count() as u64 <= MAX_PIECES =>
         {
             row_jobs(request, rows, options, push)?;
             return Ok(false);
@@ -278,11 +278,6 @@ pub fn checks_digest(request: &Request<'_>, options: &BatchOptions) -> Result<bo
     }
 }
 
-/// Whether its bytes are stored unchanged and contiguous.
-fn is_plain(request: &Request<'_>) -> bool {
-    request.component.decoding == Decoding::Raw
-}
-
 /// Whether the request is converted while it is read. This holds for a whole component and for a range of a
 /// raw component.
 fn converts_while_read(request: &Request<'_>) -> bool {
@@ -295,7 +290,7 @@ fn converts_while_read(request: &Request<'_>) -> bool {
 
 /// Whether ranges of the request's elements can be converted independently.
 pub(super) fn is_divisible(request: &Request<'_>) -> bool {
-    is_plain(request) && !request.component.strict_bools
+    request.component.is_raw() && !request.component.strict_bools
 }
 
 /// Makes jobs that convert ranges of whole elements, for several threads.
@@ -369,18 +364,17 @@ pub fn split_packed<'a>(
             let stored = end.saturating_sub(start);
             // Bytes that only need a swap are read, not copied from a mapping. If the file is truncated
             // meanwhile, a read returns an error.
-            let borrowed =
-                component.decoding != Decoding::Raw && component.source.slice(start..end).is_some();
+            let borrowed = !component.is_raw() && component.source.slice(start..end).is_some();
             push(start, dst, Work::Range(Finish::Decode { stored, borrowed, has_digest }))?;
         }
-        (part, Decoding::Numbers { in_ranges, .. }) => {
+        (part, Decoding::Numbers { to, in_ranges }) => {
             let first = match part {
                 Part::Whole if in_ranges && !has_digest => Some(0),
                 Part::Range { offset, .. } if in_ranges => Some(*offset),
                 _ => None,
             };
             let Some(mut offset) = first.filter(|_| !dst.is_empty()) else {
-                return push(start, dst, Work::Own(OwnWork::Numbers { offset: None, has_digest }));
+                return push(start, dst, Work::Own(OwnWork::Numbers { to, offset: None, has_digest }));
             };
             // Each piece needs all scales, so make only one piece for each thread.
             let threads = crate::threads::count(options.threads).max(1);
@@ -389,7 +383,7 @@ pub fn split_packed<'a>(
             let step = step.checked_next_multiple_of(unit).unwrap_or(unit);
             for dst in dst.chunks_mut(step) {
                 let size = dst.len() as u64;
-                push(start, dst, Work::Own(OwnWork::Numbers { offset: Some(offset), has_digest }))?;
+                push(start, dst, Work::Own(OwnWork::Numbers { to, offset: Some(offset), has_digest }))?;
                 offset = offset.saturating_add(size);
             }
         }

@@ -5,7 +5,6 @@ use super::executor::Executor;
 use super::job_reader::Oversized;
 use super::jobs::{self, Job, StoredSpan, Task};
 use super::request::{BatchOptions, Part, Request};
-use crate::codec::Decoding;
 use crate::convert::converted_size;
 use crate::error::{fail, Error, Result};
 use crate::memory::{collected, push, with_capacity};
@@ -119,7 +118,7 @@ fn split_to_slots<'a>(
 ) -> Result<()> {
     let component = whole.component;
     let has_digest = jobs::checks_digest(&whole, options)?;
-    let is_plain = component.decoding == Decoding::Raw && !has_digest && whole.wanted.convert.is_none();
+    let is_plain = component.is_raw() && !has_digest && whole.wanted.convert.is_none();
     if let (Some(to), false, true) = (whole.wanted.convert, has_digest, jobs::is_divisible(&whole)) {
         if !matches!(whole.part, Part::Slab(_)) {
             return convert_in_slots(&whole, to, slot_size, options, requests);
@@ -225,7 +224,7 @@ fn add_oversized<'a>(
 pub fn place_in_slot(ring: &Ring<'_>, slot: usize, used: usize, request: &Request<'_>) -> Option<usize> {
     let size = usize::try_from(request.size()).ok()?;
     let next = ring.address(slot, used, 0)?.as_ptr().addr();
-    let is_stored = request.component.decoding == Decoding::Raw && request.wanted.convert.is_none();
+    let is_stored = request.component.is_raw() && request.wanted.convert.is_none();
     let from_page = match &request.part {
         Part::Whole if is_stored => Some(0),
         Part::Range { offset, .. } if is_stored => Some(*offset),
@@ -253,7 +252,7 @@ fn bytes_to_phase(address: usize, unit: usize, place: u64) -> usize {
 /// The stored bytes of a request.
 fn span(request: &Request<'_>, task: &Task) -> StoredSpan {
     let entry = request.component.entry;
-    let is_plain = request.component.decoding == Decoding::Raw;
+    let is_plain = request.component.is_raw();
     let covering = if is_plain { request.covering() } else { 0..entry.stored_size };
     let size = covering.end.saturating_sub(covering.start);
     StoredSpan { source: task.source, offset: entry.offset.saturating_add(covering.start), size }
