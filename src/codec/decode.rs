@@ -261,18 +261,6 @@ pub(super) type OnStored<'a> = dyn FnMut(u64) -> Result<()> + 'a;
 /// Receives decoded bytes, in order.
 pub(super) type Sink<'a> = dyn FnMut(&[u8]) -> Result<()> + 'a;
 
-/// Decodes everything in order, and calls `sink` with small pieces. Returns the decoded size.
-///
-/// If there are more than `limit` bytes, it fails before `sink` gets them.
-pub(super) fn decode_chunks<F: FrameFormat>(
-    codec: Codec,
-    stored: &[u8],
-    limit: u64,
-    sink: &mut Sink<'_>,
-) -> Result<u64> {
-    chunks::<F>(codec, stored, limit, Some(sink), &mut |_| Ok(()))
-}
-
 /// Decodes everything in order, and calls `sink` with small pieces. Fails if the decoded size is not exactly
 /// `size`.
 pub(super) fn decode_exactly<F: FrameFormat>(
@@ -281,7 +269,8 @@ pub(super) fn decode_exactly<F: FrameFormat>(
     size: u64,
     sink: &mut Sink<'_>,
 ) -> Result<()> {
-    let decoded = decode_chunks::<F>(codec, stored, size, sink).map_err(|error| match error.cause() {
+    let decoded = decode_chunks::<F>(codec, stored, size, Some(sink), &mut |_| Ok(()));
+    let decoded = decoded.map_err(|error| match error.cause() {
         // Decoding stopped at the declared size. That there is more is an error in the file, not a limit.
         Cause::Limit => {
             broken!(codec.length_rule(), "it decodes to more than the {size} bytes that are declared")
@@ -330,21 +319,11 @@ impl Chunks {
     }
 }
 
-/// The decoded size of all frames. Frames whose headers give no size are decoded; meanwhile `step` is called
-/// with the number of stored bytes decoded.
+/// Decodes everything in order, and calls `sink` with small pieces. Returns the decoded size. Without a sink,
+/// frames of known size are only counted. `step` is called with the number of stored bytes decoded.
 ///
-/// If there are more than `limit` bytes, it fails; it decodes no more than that.
-pub(super) fn decode_counted<F: FrameFormat>(
-    codec: Codec,
-    stored: &[u8],
-    limit: u64,
-    step: &mut OnStored<'_>,
-) -> Result<u64> {
-    chunks::<F>(codec, stored, limit, None, step)
-}
-
-/// Decodes frame by frame. Without a sink, frames of known size are only counted.
-fn chunks<F: FrameFormat>(
+/// If there are more than `limit` bytes, it fails before `sink` gets them.
+pub(super) fn decode_chunks<F: FrameFormat>(
     codec: Codec,
     stored: &[u8],
     limit: u64,

@@ -123,7 +123,7 @@ impl Codec {
         limit: u64,
         sink: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<u64> {
-        with_format!(self, F => decode::decode_chunks::<F>(self, stored, limit, sink))
+        with_format!(self, F => decode::decode_chunks::<F>(self, stored, limit, Some(sink), &mut |_| Ok(())))
     }
 
     /// Decodes everything in order, and calls `sink` with small pieces. Fails if the decoded size is not
@@ -145,6 +145,6 @@ impl Codec {
         limit: u64,
         step: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<u64> {
-        with_format!(self, F => decode::decode_counted::<F>(self, stored, limit, step))
+        with_format!(self, F => decode::decode_chunks::<F>(self, stored, limit, None, step))
     }
 }
