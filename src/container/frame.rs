@@ -106,16 +106,6 @@ impl Frame {
     pub fn of_unknown_manifest(container: Container, file_size: u64) -> Frame {
         Frame { container, manifest: 0..0, data: 0..file_size, file_size, manifest_hash: None }
     }
-
-    /// The frame of a file whose data begins after its manifest and extends to the end of the file.
-    pub fn with_manifest_first(
-        container: Container,
-        manifest: Range<u64>,
-        data_start: u64,
-        file_size: u64,
-    ) -> Frame {
-        Frame { container, manifest, data: data_start..file_size, file_size, manifest_hash: None }
-    }
 }
 
 /// The frame for a manifest of `size` bytes before a footer. There is space for `capacity` bytes.

@@ -61,9 +61,11 @@ fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
         _ if size > limits.manifest_size => Err(over_limit(size, limits)),
         _ => {
             let end = size.saturating_add(SIZE_BYTES);
-            let frame =
-                Frame::with_manifest_first(Container::Safetensors, SIZE_BYTES..end, end, ends.file_size);
-            Ok(Detected::Frame(frame))
+            Ok(Detected::Frame(Frame {
+                manifest: SIZE_BYTES..end,
+                data: end..ends.file_size,
+                ..Frame::of_unknown_manifest(Container::Safetensors, ends.file_size)
+            }))
         }
     }
 }

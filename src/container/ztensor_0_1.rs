@@ -67,9 +67,7 @@ pub(crate) const FOOTER_SIZE: u64 = 8;
 
 /// Appends the footer.
 fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
-    let footer = frame.manifest_size().to_le_bytes();
-    append(out, &footer)?;
-    Ok(())
+    append(out, &frame.manifest_size().to_le_bytes())
 }
 
 /// The frame of a written file whose manifest begins at `start`.

@@ -12,10 +12,7 @@ use crate::model::value::{Value, ValueKind};
 fn head(out: &mut Vec<u8>, major: u8, argument: u64) -> Result<()> {
     let initial = major << 5;
     match u8::try_from(argument) {
-        Ok(little) if little < 24 => {
-            push(out, initial | little)?;
-            Ok(())
-        }
+        Ok(little) if little < 24 => push(out, initial | little),
         _ => long_head(out, initial, argument),
     }
 }
@@ -39,8 +36,7 @@ fn long_head(out: &mut Vec<u8>, initial: u8, argument: u64) -> Result<()> {
 
 /// Appends bytes that are already encoded.
 pub fn encoded(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
-    append(out, bytes)?;
-    Ok(())
+    append(out, bytes)
 }
 
 /// Appends an unsigned integer.
@@ -94,8 +90,7 @@ pub fn shape(out: &mut Vec<u8>, shape: &[u64]) -> Result<()> {
 /// Appends bytes that are known to be UTF-8.
 pub fn utf8(out: &mut Vec<u8>, text: &[u8]) -> Result<()> {
     head(out, 3, text.len() as u64)?;
-    append(out, text)?;
-    Ok(())
+    append(out, text)
 }
 
 /// Appends the head of an array of `count` items.
@@ -110,14 +105,12 @@ pub fn map(out: &mut Vec<u8>, count: u64) -> Result<()> {
 
 /// Appends the head of a map of indefinite length. [`end`] closes it.
 pub fn open_map(out: &mut Vec<u8>) -> Result<()> {
-    push(out, 0xbf)?;
-    Ok(())
+    push(out, 0xbf)
 }
 
 /// Closes an array or map of indefinite length.
 pub fn end(out: &mut Vec<u8>) -> Result<()> {
-    push(out, 0xff)?;
-    Ok(())
+    push(out, 0xff)
 }
 
 /// Appends a float in the shortest exact form (RFC 7049 section 3.9).
@@ -187,8 +180,7 @@ fn put_value(out: &mut Vec<u8>, item: Value<'_>, sorted: bool) -> Result<()> {
         ValueKind::Text(v) => utf8(out, v.as_bytes()),
         ValueKind::Bytes(bytes) => {
             head(out, 2, bytes.len() as u64)?;
-            append(out, bytes)?;
-            Ok(())
+            append(out, bytes)
         }
         ValueKind::Array(items) => {
             array(out, items.len() as u64)?;
@@ -237,8 +229,7 @@ impl SortedMap {
         key(&mut self.bytes)?;
         let end_of_key = self.bytes.len();
         value(&mut self.bytes)?;
-        push(&mut self.pairs, (start, end_of_key, self.bytes.len()))?;
-        Ok(())
+        push(&mut self.pairs, (start, end_of_key, self.bytes.len()))
     }
 
     /// Whether the map has no pairs.

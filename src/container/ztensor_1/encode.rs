@@ -181,8 +181,7 @@ fn copy_fields(
     each_pair(encoded, RULE, &mut |key, value| {
         let mut cursor = Cursor::new(key, 0);
         let Head::Text(length) = cursor.head()? else { return Ok(()) };
-        push(&mut fields, Field { name: cursor.text_body(length)?, key, value })?;
-        Ok(())
+        push(&mut fields, Field { name: cursor.text_body(length)?, key, value })
     })?;
     let old = fields.iter().find(|field| field.name == "attributes");
     let (mut kept, mut new) = (fields.len(), Vec::new());
