@@ -2,6 +2,7 @@
 
 use crate::convert::chunks::entry;
 use crate::simd::{look_up, look_up_halves, Loops};
+use std::ops::Range;
 
 /// Bytes of the 16 elements that codes of at most 4 bits can become.
 const BYTES_OF_FEW: usize = 2 * FEW.len();
@@ -203,4 +204,9 @@ fn apply(
 
 pub fn index(at: u64) -> usize {
     usize::try_from(at).unwrap_or(usize::MAX)
+}
+
+/// How many there are in a range of a piece, which fits in memory.
+pub fn length(range: &Range<u64>) -> usize {
+    index(range.end.saturating_sub(range.start))
 }

@@ -9,7 +9,7 @@ mod packed;
 #[cfg(test)]
 mod tests;
 
-use loops::{index, value, ByGroups, Codes, LookUp, OfFew, OneByOne, FEW};
+use loops::{index, length, value, ByGroups, Codes, LookUp, OfFew, OneByOne, FEW};
 pub(crate) use loops::{Codebook, Formula};
 #[cfg(test)]
 use packed::bytes_of_row;
@@ -428,9 +428,4 @@ fn resize<T: Copy + Default>(values: &mut Vec<T>, count: usize) -> Result<()> {
     values.try_reserve(count.saturating_sub(values.len()))?;
     values.resize(count, T::default());
     Ok(())
-}
-
-/// How many there are in a range of a piece, which fits in memory.
-fn length(range: &Range<u64>) -> usize {
-    index(range.end.saturating_sub(range.start))
 }

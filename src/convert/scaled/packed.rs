@@ -2,6 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "codes have at most 8 bits")]
 
+use super::loops::{index, length};
 use std::ops::Range;
 
 /// Where the codes of a matrix are.
@@ -352,13 +353,4 @@ fn word_of(bytes: &[u8]) -> u64 {
     let mut word = [0u8; 8];
     word.iter_mut().zip(bytes).take(4).for_each(|(byte, from)| *byte = *from);
     u64::from_le_bytes(word)
-}
-
-fn index(at: u64) -> usize {
-    usize::try_from(at).unwrap_or(usize::MAX)
-}
-
-/// How many there are in a range of a piece, which fits in memory.
-fn length(range: &Range<u64>) -> usize {
-    index(range.end.saturating_sub(range.start))
 }

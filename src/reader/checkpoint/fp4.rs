@@ -98,18 +98,9 @@ pub fn plan_mx(object: &Object<'_>) -> Result<Plan> {
     Ok(Plan { scale_type: Some(Logical::F8E8m0), ..plan(object)? })
 }
 
-fn plan_nv(object: &Object<'_>, operation: Operation) -> Result<Plan> {
+/// The scales are divided by one for all, or multiplied with it.
+pub fn plan_nv(object: &Object<'_>, operation: Operation) -> Result<Plan> {
     object.expect_type("scales", is_e4m3, "f8_e4m3fn")?;
     object.expect_floats("global_scale", Some(1), "all groups together")?;
     Ok(Plan { factor: Some(("global_scale", operation)), ..plan(object)? })
-}
-
-/// The scales are divided by one for all.
-pub fn plan_nv_over(object: &Object<'_>) -> Result<Plan> {
-    plan_nv(object, Operation::Over)
-}
-
-/// The scales are multiplied with one for all.
-pub fn plan_nv_times(object: &Object<'_>) -> Result<Plan> {
-    plan_nv(object, Operation::Times)
 }

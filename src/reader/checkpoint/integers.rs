@@ -171,7 +171,7 @@ pub fn plan_packed(object: &Object<'_>) -> Result<Plan> {
     object.expect_codes(&codes)?;
     object.expect_type("scales", is_float, "a float")?;
     let count = object.elements_of("scales")?;
-    let group = object.attribute_or("group_size", 0);
+    let group = object.attribute("group_size").unwrap_or(0);
     let steps = steps(count, rows, columns, Some(group)).ok_or_else(|| {
         broken!(Rule::QuantizedGeometry, "{count} scales do not fit {rows} rows in groups of {group}")
     })?;

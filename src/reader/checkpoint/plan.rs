@@ -83,11 +83,6 @@ impl<'f> Object<'f> {
         })
     }
 
-    /// The same, or `otherwise` without such an attribute.
-    pub(super) fn attribute_or(&self, key: &str, otherwise: u64) -> u64 {
-        self.attribute(key).unwrap_or(otherwise)
-    }
-
     /// An attribute that is a text.
     pub(super) fn attribute_text(&self, key: &str) -> &'f str {
         self.attributes().and_then(|map| map.get(key)).and_then(|value| value.as_text()).unwrap_or_default()

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::found::{Description, Found, Part, Tensor, NO_TENSOR};
-use super::plan::{is_float, is_i32, is_i8, is_u32, is_u8, Plan, TypeCheck};
+use super::plan::{is_float, is_i32, is_i8, is_u32, is_u8, Operation, Plan, TypeCheck};
 use super::{bitsandbytes, columns, fp4, fp8, hqq, integers, mlx};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
@@ -156,7 +156,7 @@ pub static SCHEMES: &[Scheme] = &[
         scales: fp4::is_e4m3,
         is_it: |found| found.tensor("global_scale").is_some() || has_scales_of(found, Logical::F8E4m3fn),
         describe: fp4::describe_nv,
-        plan: fp4::plan_nv_over,
+        plan: |object| fp4::plan_nv(object, Operation::Over),
         ..USUAL
     },
     Scheme {
@@ -181,7 +181,7 @@ pub static SCHEMES: &[Scheme] = &[
         is_it: has_more,
         is_said: |config| config.method == "modelopt",
         describe: fp4::describe_nv,
-        plan: fp4::plan_nv_times,
+        plan: |object| fp4::plan_nv(object, Operation::Times),
         ..USUAL
     },
     Scheme {
