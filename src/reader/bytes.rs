@@ -35,7 +35,7 @@ impl<'f> Component<'f> {
     pub fn caps(&self) -> Caps {
         let entry = self.entry;
         let is_open = self.is_open();
-        if !is_open && !self.file.opens_shards() {
+        if !is_open && self.file.shards.store.is_none() {
             return Caps::default();
         }
         let decoding = self.decoding();

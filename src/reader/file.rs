@@ -10,7 +10,7 @@ use super::parts::{FilePart, Parts};
 use super::shared_bytes::SharedChecks;
 use crate::container;
 use crate::container::{Capabilities, Validated};
-use crate::digest::{to_text, Algorithm};
+use crate::digest::{to_text, xxh3, Algorithm};
 use crate::error::{fail, try_format, Error, Result};
 use crate::load::FrameIndexCache;
 use crate::memory::{copied, push, with_capacity, Budget, DecodedCache, HostAllocator};
@@ -134,7 +134,7 @@ impl File {
                 identity.source = manifest::combine(identity.source, of_part.source);
                 hashes.extend_from_slice(&of_part.manifest_hash.to_be_bytes());
             }
-            (identity.size, identity.manifest_hash) = (self.size(), manifest::hash(&hashes));
+            (identity.size, identity.manifest_hash) = (self.size(), xxh3(&hashes));
         }
         Ok(identity)
     }

@@ -6,7 +6,7 @@ use crate::container::{
     self, AppendRecord, Detected, Frame, Input, Limits, OnRange, Validated, END_BYTES, HEADER_SIZE,
     HEAD_BYTES,
 };
-use crate::digest::{compute, Algorithm, Digest};
+use crate::digest::xxh3;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::memory::{bytes_of, collected, in_memory, push, with_capacity, zeroed, AlignedBuffer, Budget};
 use crate::model::manifest::Component;
@@ -58,7 +58,7 @@ fn decode(
     let capabilities = container::capabilities(frame.container);
     let is_cleared = capabilities.appends_as.is_some() && !capabilities.old_ends_stay;
     if let Some(kept_hash) = kept_hash.filter(|_| is_cleared) {
-        kept_hash.set(Some(hash(input.read(frame.manifest.clone())?)));
+        kept_hash.set(Some(xxh3(input.read(frame.manifest.clone())?)));
     }
     container::decode(frame, &mut input, limits, budget)
 }
@@ -125,7 +125,7 @@ pub struct Identity {
 pub(super) fn manifest_hash(source: &dyn ByteSource, frame: &Frame) -> Result<u64> {
     match frame.manifest_hash {
         Some(hash) => Ok(hash), // the file gives the hash, which was checked at open
-        None => with_range(source, frame.manifest.clone(), |bytes| Ok(hash(bytes))),
+        None => with_range(source, frame.manifest.clone(), |bytes| Ok(xxh3(bytes))),
     }
 }
 
@@ -133,15 +133,7 @@ pub(super) fn manifest_hash(source: &dyn ByteSource, frame: &Frame) -> Result<u6
 pub(super) fn combine(one: u64, other: u64) -> u64 {
     match u128::from(one) << 64 | u128::from(other) {
         0 => 0,
-        both => hash(&both.to_be_bytes()),
-    }
-}
-
-/// The 64-bit XXH3 hash.
-pub(super) fn hash(bytes: &[u8]) -> u64 {
-    match compute(Algorithm::Xxh3, bytes) {
-        Digest::Xxh3(hash) => hash,
-        _ => 0,
+        both => xxh3(&both.to_be_bytes()),
     }
 }
 

@@ -197,11 +197,6 @@ impl File {
         failed.map_or(Ok(()), |part| self.open_shard_by(None, part).map_err(|e| self.in_shard(part, e)))
     }
 
-    /// Whether shards that are not open can be opened.
-    pub(super) fn opens_shards(&self) -> bool {
-        self.shards.store.is_some()
-    }
-
     /// The name of the shard that a component is in.
     pub(super) fn shard_name(&self, component: &manifest::Component) -> Option<&str> {
         self.manifest.shard(component).map(|shard| self.manifest.texts.get(shard.name))

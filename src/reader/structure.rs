@@ -71,15 +71,7 @@ impl<'f> Component<'f> {
     /// Runs a check over all of its indices.
     pub(super) fn check_indices(&self, check: &mut IndexCheck<'_>) -> Result<()> {
         let dtype = self.check_index_dtype().map_err(|e| self.wrap(e))?;
-        let width = dtype.size() as u64;
-        let mut base = 0u64;
-        let done = self.stored_component().and_then(|stored| {
-            stored.for_each_decoded(&mut |chunk| {
-                check.chunk(dtype, chunk, base)?;
-                base = base.saturating_add((chunk.len() as u64).checked_div(width).unwrap_or(0));
-                Ok(())
-            })
-        });
+        let done = self.check_decoded_chunks(&mut |chunk, base| check.chunk(dtype, chunk, base));
         done.and_then(|()| check.end()).map_err(|e| self.wrap(e))
     }
 }
@@ -375,11 +367,8 @@ impl Object<'_> {
             };
             let mut window = Window { indptr: &csr.indptr, dtype: of_indptr, bytes: Vec::new(), start: 0 };
             let mut rows = RowOrder::default();
-            let mut base = 0u64;
-            csr.indices.for_each_decoded(&mut |chunk| {
-                each_index(dtype, chunk, base, |value, at| rows.check(value, at, |row| window.get(row)))?;
-                base = base.saturating_add((chunk.len() / dtype.size()) as u64);
-                Ok(())
+            csr.indices.check_decoded_chunks(&mut |chunk, base| {
+                each_index(dtype, chunk, base, |value, at| rows.check(value, at, |row| window.get(row)))
             })
         })
     }
@@ -412,12 +401,8 @@ impl Object<'_> {
     fn check_cells_inner(&self, coo: &CooGeometry<'_>) -> Result<()> {
         let Some(dtype) = coo.coords.dtype() else { return Ok(()) };
         let mut cells = Cells::new(self.comparable_entries(&coo.coords, coo.nnz, 8)?)?;
-        let (mut base, shape) = (0u64, self.shape());
-        coo.coords.for_each_decoded(&mut |chunk| {
-            cells.add(dtype, chunk, base, shape)?;
-            base = base.saturating_add((chunk.len() / dtype.size()) as u64);
-            Ok(())
-        })?;
+        let shape = self.shape();
+        coo.coords.check_decoded_chunks(&mut |chunk, base| cells.add(dtype, chunk, base, shape))?;
         cells.check(shape)
     }
 }

@@ -359,7 +359,7 @@ impl Component<'_> {
         // Decoded bytes are checked before their digest: spec 2 section 7.2.
         let contents_first = self.entry.has_digest_of_decoded();
         let contents = || match state.options.contents {
-            true => unchecked(self.verify_contents(state)),
+            true => unchecked(self.verify_contents(state).map_err(|error| self.wrap_unless_cancelled(error))),
             false => Ok(None),
         };
         let mut why = if contents_first { contents()? } else { None };
@@ -434,12 +434,6 @@ impl Component<'_> {
         checked.map_err(|error| self.wrap_unless_cancelled(error))
     }
 
-    /// Checks that it decodes to its size, that this is a whole number of elements, and that the elements
-    /// follow the container's rules for bools and unused bits.
-    fn verify_contents(&self, state: &VerifyState<'_>) -> Result<()> {
-        self.verify_contents_inner(state).map_err(|error| self.wrap_unless_cancelled(error))
-    }
-
     /// Adds the component's name to an error, unless it is a cancellation, which already says what was
     /// stopped.
     fn wrap_unless_cancelled(&self, error: Error) -> Error {
@@ -449,7 +443,9 @@ impl Component<'_> {
         }
     }
 
-    fn verify_contents_inner(&self, state: &VerifyState<'_>) -> Result<()> {
+    /// Checks that it decodes to its size, that this is a whole number of elements, and that the elements
+    /// follow the container's rules for bools and unused bits.
+    fn verify_contents(&self, state: &VerifyState<'_>) -> Result<()> {
         self.decoding()?;
         self.check_value_count()?;
         let check = self.element_check()?;
