@@ -7,36 +7,22 @@ use super::slice::{Key, Pinned, Slice};
 use crate::error::{fail, Error, Result};
 use crate::memory::{Slot, SlotMemory};
 
-/// What a cache has done since it was made, and its state.
+/// What a cache has done since it was made, and its state. `zt_cache_stats` says what each number counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Number of slots.
     pub slots: u64,
-    /// Slots that have a slice or are being filled.
     pub used: u64,
-    /// Slots whose slice is pinned or being read.
     pub pinned: u64,
-    /// Slices that are queued.
     pub queued: u64,
-    /// Bytes of the tables that keep track of the slices.
     pub overhead: u64,
-    /// Requested slices that were ready.
     pub hits: u64,
-    /// Requested slices that another caller had already requested and that were not ready yet.
     pub joined: u64,
-    /// Slices that were read because they were requested.
     pub misses: u64,
-    /// Slices that were prefetched.
     pub prefetches: u64,
-    /// Prefetched slices that were requested later.
     pub prefetches_used: u64,
-    /// Slices that were queued for prefetching but not read: cancelled, or dropped because there was no slot.
     pub prefetches_dropped: u64,
-    /// Slices that were evicted.
     pub evictions: u64,
-    /// Reads that failed.
     pub failures: u64,
-    /// Bytes that were read.
     pub bytes_read: u64,
 }
 
