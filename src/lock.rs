@@ -1,5 +1,6 @@
-//! A mutex that ignores poisoning, unlike the standard library's. Every critical section leaves the value
-//! valid, so other threads can continue after one has panicked. It also reports its order to ThreadSanitizer.
+//! The standard library's mutex with two differences. It ignores poisoning: every critical section leaves the
+//! value valid, so other threads can continue after one has panicked. And it reports its order to
+//! ThreadSanitizer, which cannot see it in the standard library's mutex.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{self, Condvar, PoisonError};

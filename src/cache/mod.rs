@@ -71,7 +71,8 @@ impl<S: Slice> Cache<S> {
             let each = stride.saturating_add(Table::<S>::OVERHEAD);
             return Err(fail!(
                 Limit,
-                "the budget is too small for one slot of {slot_size} bytes: it takes {each} with its tables, and {FIXED_OVERHEAD} more"
+                "the budget is too small for one slot of {slot_size} bytes: it takes {each} with its \
+                 tables, and {FIXED_OVERHEAD} more"
             ));
         }
         if slots.len() as u64 > MAX_SLOTS {

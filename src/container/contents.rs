@@ -38,7 +38,8 @@ impl ElementCheck {
         match at.and_then(|at| bytes.get(at)) {
             Some(byte) if byte & unused != 0 => Err(broken!(
                 rule,
-                "its byte {last} is {byte:#04x}, but its bits {unused:#04x} belong to no element and have to be 0"
+                "its byte {last} is {byte:#04x}, but its bits {unused:#04x} belong to no element and have \
+                 to be 0"
             )),
             _ => Ok(()),
         }

@@ -282,7 +282,8 @@ impl Header<'_> {
                 if end.checked_sub(begin) != Some(expected) {
                     return Err(broken!(
                         Rule::DenseSize,
-                        "its data_offsets are {begin} and {end}, but its shape {shape:?} takes {expected} bytes"
+                        "its data_offsets are {begin} and {end}, but its shape {shape:?} takes {expected} \
+                         bytes"
                     ));
                 }
             }

@@ -182,7 +182,8 @@ mod tests {
     #[test]
     fn tensors_are_listed_by_file() {
         let index = decode(
-            r#" {"metadata": {"total_size": 1e3, "x": [{}]}, "weight_map": {"c": "b.st", "a": "a.st", "b": "b\u002est"}} "#,
+            r#" {"metadata": {"total_size": 1e3, "x": [{}]},
+                "weight_map": {"c": "b.st", "a": "a.st", "b": "b\u002est"}} "#,
         );
         let index = index.unwrap();
         let found: Vec<(&str, Vec<&[u8]>)> =

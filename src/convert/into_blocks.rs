@@ -23,8 +23,8 @@ fn quantizer(to: Logical) -> Result<(&'static BlockType, Quantize)> {
     blocks.and_then(|blocks| Some((blocks, blocks.quantize?))).ok_or_else(|| {
         fail!(
             Unsupported,
-            "floats cannot be quantized to {}, only to q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl, mxfp4, tq1_0 and \
-             tq2_0; llama-quantize of llama.cpp makes the K- and i-quants",
+            "floats cannot be quantized to {}, only to q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl, mxfp4, tq1_0 \
+             and tq2_0; llama-quantize of llama.cpp makes the K- and i-quants",
             to.name()
         )
     })
@@ -107,7 +107,8 @@ impl IntoBlocks {
             let last = first.saturating_add(elements as u64).saturating_sub(1);
             return Err(fail!(
                 Limit,
-                "the scale of elements {first} to {last} in a block of {to} would exceed 65504, the largest f16"
+                "the scale of elements {first} to {last} in a block of {to} would exceed 65504, the largest \
+                 f16"
             ));
         }
         self.before = self.before.saturating_add(self.filled as u64);

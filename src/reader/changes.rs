@@ -93,8 +93,8 @@ impl File {
         };
         Err(fail!(
             Io,
-            "the file was changed since it was opened ({how}: {old} bytes then, {new} now), so what was read may mix old \
-             and new bytes; open it again"
+            "the file was changed since it was opened ({how}: {old} bytes then, {new} now), so what was \
+             read may mix old and new bytes; open it again"
         ))
     }
 

@@ -166,7 +166,8 @@ impl SharedChecks {
         match before.saturating_add(more) {
             bytes if bytes > limit => Err(fail!(
                 Limit,
-                "checking the order within rows takes {bytes} decoded bytes of shared components, above the limit of {limit}"
+                "checking the order within rows takes {bytes} decoded bytes of shared components, above the \
+                 limit of {limit}"
             )),
             _ => Ok(()),
         }

@@ -101,7 +101,8 @@ impl File {
             1 => Ok(&self.parts.first),
             count => Err(self.in_file(fail!(
                 Unsupported,
-                "a model of {count} files {cannot}; open one of its files alone instead (zt_open_options.part, zt --part)"
+                "a model of {count} files {cannot}; open one of its files alone instead \
+                 (zt_open_options.part, zt --part)"
             ))),
         }
     }

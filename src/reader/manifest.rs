@@ -74,8 +74,8 @@ fn pending(head: &[u8], file_size: u64) -> Option<AppendRecord> {
 pub fn unfinished(end: u64, file_size: u64) -> Error {
     broken!(
         Rule::UnfinishedAppend,
-        "the file ends in an unfinished append; last good end at byte {end} of {file_size}; zt_repair cuts it back, \
-         if nobody is appending to it now"
+        "the file ends in an unfinished append; last good end at byte {end} of {file_size}; zt_repair cuts \
+         it back, if nobody is appending to it now"
     )
 }
 

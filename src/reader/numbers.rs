@@ -543,8 +543,8 @@ impl<'f> Object<'f> {
         if entries.has_equal() && !matches!(to.class(), Class::Float | Class::Bfloat) {
             return Err(self.wrap(fail!(
                 Unsupported,
-                "its format is {:?}, and several entries have equal coordinates: their sum can become f64, f32, \
-                 f16 or bf16, not {}",
+                "its format is {:?}, and several entries have equal coordinates: their sum can become f64, \
+                 f32, f16 or bf16, not {}",
                 self.format_name(),
                 to.name()
             )));

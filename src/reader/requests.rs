@@ -261,7 +261,8 @@ impl<'f> Component<'f> {
         if [offset, row_length, row_stride].iter().any(|n| n.checked_rem(unit) != Some(0)) {
             return Err(fail!(
                 InvalidArgument,
-                "rows of {row_length} bytes, every {row_stride} from {offset} on, cut its elements of {unit} bytes"
+                "rows of {row_length} bytes, every {row_stride} from {offset} on, cut its elements of \
+                 {unit} bytes"
             ));
         }
         part_of_rows(offset, rows, row_length, row_stride, stored.size)

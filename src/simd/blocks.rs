@@ -262,7 +262,8 @@ mod x86 {
         fn q3_k(block: *const u8, out: *mut f32) {
             // The 4 low bits are in 8 bytes, the 2 high bits in 4 bytes.
             let packed = _mm_loadl_epi64(block.add(96).cast());
-            let low = _mm_and_si128(_mm_unpacklo_epi64(packed, _mm_srli_epi16::<4>(packed)), _mm_set1_epi8(15));
+            let both = _mm_unpacklo_epi64(packed, _mm_srli_epi16::<4>(packed));
+            let low = _mm_and_si128(both, _mm_set1_epi8(15));
             let high = i32::from_le(block.add(104).cast::<i32>().read_unaligned());
             let high = _mm_srlv_epi32(_mm_set1_epi32(high), _mm_set_epi32(6, 4, 2, 0));
             let high = _mm_slli_epi16::<4>(_mm_and_si128(high, _mm_set1_epi8(3)));
@@ -325,7 +326,8 @@ mod x86 {
                 let (n, out) = (2 * n, out.add(64 * n));
                 let codes = _mm256_or_si256(low(bytes), _mm256_and_si256(_mm256_slli_epi16::<4>(fifth), bit));
                 put32_less(codes, _mm256_set1_ps(scales[n]), _mm256_set1_ps(mins[n]), out);
-                let codes = _mm256_or_si256(high(bytes), _mm256_and_si256(_mm256_slli_epi16::<3>(fifth), bit));
+                let top = _mm256_and_si256(_mm256_slli_epi16::<3>(fifth), bit);
+                let codes = _mm256_or_si256(high(bytes), top);
                 put32_less(codes, _mm256_set1_ps(scales[n + 1]), _mm256_set1_ps(mins[n + 1]), out.add(32));
                 fifth = _mm256_srli_epi16::<2>(fifth);
             }
@@ -347,7 +349,8 @@ mod x86 {
                     let codes = _mm256_sub_epi8(_mm256_or_si256(codes, _mm256_and_si256(bits, two)), bias);
                     let n = 8 * half + 2 * quarter;
                     put16(_mm256_castsi256_si128(codes), _mm256_set1_ps(scales[n]), out.add(16 * n));
-                    put16(_mm256_extracti128_si256::<1>(codes), _mm256_set1_ps(scales[n + 1]), out.add(16 * n + 16));
+                    let second = _mm256_extracti128_si256::<1>(codes);
+                    put16(second, _mm256_set1_ps(scales[n + 1]), out.add(16 * n + 16));
                 }
             }
         }

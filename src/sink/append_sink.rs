@@ -4,13 +4,12 @@
 //! trusted. Instead a record in the file's head, where no component can be, says that an append is running
 //! and where the file ended before. Each of these steps is on the disk before the next one begins:
 //!
-//! | step | what is on the disk then | what the file is after a kill or a power cut |
-//! |---|---|---|
-//! | 1. write the record, sync | old file, record | the old file: it ends where the record says |
-//! | 2. append components, manifest and footer, sync | old file, record, any part of the new data | the old
-//! file, once a repair has cut the new data off; after the sync still the old file |
-//! | 3. clear the record, sync | old file, what is new | the new file, from the moment that the record is gone |
-//! | 4. overwrite the old manifest and footer with zeros | new file, any part of the old manifest as padding | the new file |
+//! 1. Write the record, sync. After a kill or a power cut it is the old file: it ends where the record says.
+//! 2. Append components, manifest and footer, sync. It is the old file, once a repair has cut off any part of
+//!    the new data; after the sync, too.
+//! 3. Clear the record, sync. It is the new file, from the moment that the record is gone.
+//! 4. Overwrite the old manifest and footer with zeros. It is the new file, with any part of the old manifest
+//!    as padding.
 //!
 //! If no existing byte may change, there is no record, and steps 1, 3 and 4 are left out. The new data is on
 //! the disk before its footer is. Until then the file has no footer at its end, so a repair cuts it back to

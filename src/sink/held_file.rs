@@ -63,8 +63,8 @@ impl HeldFile {
 fn busy() -> Error {
     fail!(
         Busy,
-        "another writer has locked the file: an append, an edit or a repair, in this process, in a forked child or in \
-         another process; try again when it has finished"
+        "another writer has locked the file: an append, an edit or a repair, in this process, in a forked \
+         child or in another process; try again when it has finished"
     )
 }
 
@@ -87,7 +87,8 @@ impl Place {
             let old = self.size;
             return Err(fail!(
                 Io,
-                "another program has changed the file, which had {old} bytes and has {size}; nothing was added"
+                "another program has changed the file, which had {old} bytes and has {size}; nothing was \
+                 added"
             ));
         }
         self.check_in_place(file)

@@ -33,8 +33,8 @@ fn map(file: &FileSource, private: bool) -> Result<Memory> {
         let max = isize::MAX;
         return Err(fail!(
             Unsupported,
-            "a file of {size} bytes does not fit this process's address space, where a mapping has at most {max}; \
-             {INSTEAD}"
+            "a file of {size} bytes does not fit this process's address space, where a mapping has at most \
+             {max}; {INSTEAD}"
         ));
     };
     if length == 0 {

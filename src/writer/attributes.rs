@@ -115,7 +115,8 @@ impl Writer {
             Some(at) => Ok(at),
             None if self.has_name(name) => Err(fail!(
                 State,
-                "object {name:?} was written by this writer; only those that the file had before can be edited"
+                "object {name:?} was written by this writer; only those that the file had before can be \
+                 edited"
             )),
             None => Err(fail!(NotFound, "there is no object {name:?} to edit")),
         }

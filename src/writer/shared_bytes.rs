@@ -268,8 +268,8 @@ fn hash_of_pieces(
 fn duplicate(at: u64) -> Error {
     fail!(
         Unsupported,
-        "its bytes equal the component at {at}, so in canonical form both share one place: give the bytes in one call, \
-         so that this is found before they are written"
+        "its bytes equal the component at {at}, so in canonical form both share one place: give the bytes \
+         in one call, so that this is found before they are written"
     )
 }
 

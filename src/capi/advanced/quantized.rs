@@ -140,7 +140,8 @@ fn grouping(desc: &zt_quantized_desc) -> Result<Option<Grouping>> {
         false if grouping == Grouping::default() => Ok(None),
         false => Err(fail!(
             InvalidArgument,
-            "zt_quantized_desc describes its groups (axis, zero_point, msb_first or zeros_packed), but has_axis is 0"
+            "zt_quantized_desc describes its groups (axis, zero_point, msb_first or zeros_packed), but \
+             has_axis is 0"
         )),
     }
 }

@@ -439,8 +439,8 @@ unsafe fn selected_of<'a>(object: &Object<'_>, request: &zt_read_request) -> Res
         (0, ZT_WHOLE) => Ok(Selected::Whole),
         _ => Err(fail!(
             InvalidArgument,
-            "offset is {offset} and length {length}; for the numbers of an object, set rows, a slice, or length to \
-             ZT_WHOLE"
+            "offset is {offset} and length {length}; for the numbers of an object, set rows, a slice, or \
+             length to ZT_WHOLE"
         )),
     }
 }

@@ -29,7 +29,8 @@ impl<'a> Parser<'a> {
         self.scan.wrong(what)
     }
 
-    #[inline(never)] // like all that the recursion calls, so that each level takes little of the caller's stack
+    // Like all that the recursion calls, so that each level takes little of the caller's stack.
+    #[inline(never)]
     fn take(&mut self, byte: u8) -> bool {
         self.scan.take(byte)
     }

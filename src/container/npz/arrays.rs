@@ -92,8 +92,8 @@ fn neither(directory: &Directory) -> Error {
     let first = directory.members.first().map(|member| directory.name(member)).unwrap_or_default();
     fail!(
         Unsupported,
-        "this is a zip archive of {} members, the first of them {}: neither an npz, whose members are arrays of NumPy, \
-         nor a checkpoint of PyTorch, which has a folder with data.pkl",
+        "this is a zip archive of {} members, the first of them {}: neither an npz, whose members are \
+         arrays of NumPy, nor a checkpoint of PyTorch, which has a folder with data.pkl",
         directory.members.len(),
         Quoted(first)
     )
@@ -399,7 +399,9 @@ fn drop_text(text: Vec<u8>, budget: &Budget) {
 }
 
 /// The characters of code page 437 from 128 on. Names that are not marked as UTF-8 use them.
-const CODE_PAGE_437: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
+const CODE_PAGE_437: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»\
+    ░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀\
+    αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
 
 fn decode_437(name: &[u8], budget: &Budget, to: &mut Vec<u8>) -> Result<()> {
     let mut table = ['\0'; 128];

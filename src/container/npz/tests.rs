@@ -122,8 +122,9 @@ fn types_are_read_or_listed() {
         ("'|u8'", Dtype::U64, native),
     ] {
         let found = kind(descr).unwrap();
-        let is = matches!(found, ElementType::Plain { dtype: d, big_endian, .. } if (d, big_endian) == (dtype, big));
-        assert!(is, "{descr}: {found:?}");
+        let wanted = (dtype, big);
+        let ElementType::Plain { dtype, big_endian, .. } = found else { panic!("{descr}: {found:?}") };
+        assert_eq!((dtype, big_endian), wanted, "{descr}");
     }
     for (descr, logical) in [("'>c8'", Logical::Complex64), ("'<c16'", Logical::Complex128)] {
         let found = kind(descr).unwrap();

@@ -292,7 +292,8 @@ fn check_view(heap: &Heap<'_>, tensor: &Tensor, storage: &Storage, element: Elem
         Some(end) if end <= elements => Ok(()),
         _ => Err(broken!(
             Rule::TorchView,
-            "a tensor of the shape {shape:?} and strides {strides:?} from element {} on leaves its storage of {elements} elements",
+            "a tensor of the shape {shape:?} and strides {strides:?} from element {} on leaves its storage \
+             of {elements} elements",
             tensor.offset
         )),
     }

@@ -91,8 +91,8 @@ fn only_foreign(heap: &Heap<'_>, foreign: Value) -> Error {
     let (module, name) = heap.foreign_name(foreign).unwrap_or((b"torch", b"unknown"));
     fail!(
         Unsupported,
-        "it has no tensor and names {}.{}, which is not one of the functions and classes of plain checkpoints; \
-         nothing is imported or run",
+        "it has no tensor and names {}.{}, which is not one of the functions and classes of plain \
+         checkpoints; nothing is imported or run",
         Bare(module),
         Bare(name)
     )

@@ -103,8 +103,8 @@ fn find(input: &mut dyn Input) -> Result<u64> {
             comment.unwrap_or(0)
         ))),
         false => Err(wrong(format_args!(
-            "the last one is at {at}, and the comment of {} bytes behind it does not end where the file of {file_size} does; if \
-             bytes follow the archive, {TRAILING_HELP}",
+            "the last one is at {at}, and the comment of {} bytes behind it does not end where the file of \
+             {file_size} does; if bytes follow the archive, {TRAILING_HELP}",
             comment.unwrap_or(0)
         ))),
     }

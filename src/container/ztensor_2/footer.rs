@@ -72,8 +72,8 @@ pub fn detect(Ends { file_size, tail, .. }: Ends<'_>, limits: &Limits) -> Result
         if manifest_offset != 0 || manifest_hash != 0 {
             return Err(broken!(
                 Rule::Zt2ManifestBounds,
-                "the manifest has no bytes, but the footer says that it is at {manifest_offset} and has the hash \
-                 {manifest_hash:#018x}; without a manifest both are 0"
+                "the manifest has no bytes, but the footer says that it is at {manifest_offset} and has the \
+                 hash {manifest_hash:#018x}; without a manifest both are 0"
             ));
         }
         return Ok(Detected::Frame(frame(end..end, file_size, None)));

@@ -1,5 +1,5 @@
-//! The rules of zTensor 2 that are not checked when a file is opened; those of opening are in `component_ranges.rs` and
-//! its neighbours. These are rules of layouts, because
+//! The rules of zTensor 2 that are not checked when a file is opened; those of opening are in
+//! `component_ranges.rs` and its neighbours. These are rules of layouts, because
 //! real files leave out components and attributes (COO, groups of codes, MX, GGUF's blocks: spec 2 sections
 //! 6.3 to 6.6). They are also rules for written objects, so that no object is written that a reader refuses
 //! (sections 3 to 6).

@@ -5,12 +5,12 @@
 //!
 //! | type | behind `d` | group | element |
 //! |---|---|---|---|
-//! | iq2_xxs | 8 x (4 points of 8 bits, 4 signs of 7 bits, `s` of 4 bits) | 32 | `(d * (0.5 + s) * 0.25) * ±g` |
+//! | iq2_xxs | 8 x (4 points of 8 bits, 4 signs of 7, `s` of 4) | 32 | `(d * (0.5 + s) * 0.25) * ±g` |
 //! | iq2_xs | 32 points of 9 bits with signs of 7 bits, 16 `s` of 4 bits | 16 | the same |
 //! | iq2_s | 32 points (8 bits), 32 signs (8 bits), 2 more bits of points, 16 `s` | 16 | the same |
-//! | iq3_xxs | 64 points (8 bits), 8 x (4 signs of 7 bits, `s` of 4 bits) | 32 | `(d * (0.5 + s) * 0.5) * ±g` |
-//! | iq3_s | 64 points (8 bits), 64 ninth bits, 32 signs (8 bits), 8 `s` (4 bits) | 32 | `(d * (1 + 2s)) * ±g` |
-//! | iq1_s | 32 points (8 bits), 8 x (4 x 3 bits more, `s` of 3 bits, sign) | 32 | `(d * (2s + 1)) * (g ± 0.125)` |
+//! | iq3_xxs | 64 points (8 bits), 8 x (4 signs of 7 bits, `s` of 4) | 32 | `(d * (0.5 + s) * 0.5) * ±g` |
+//! | iq3_s | 64 points (8 bits), 64 ninth bits, 32 signs (8), 8 `s` (4) | 32 | `(d * (1 + 2s)) * ±g` |
+//! | iq1_s | 32 points (8 bits), 8 x (4 x 3 more, `s` of 3, sign) | 32 | `(d * (2s + 1)) * (g ± 0.125)` |
 //! | iq1_m | 32 points (8 bits), 3 bits more and sign of each, 16 `s` of 3 bits | 16 | the same |
 //!
 //! Seven sign bits are those of seven elements; the eighth makes the number of minus signs even.

@@ -6,7 +6,7 @@
 //! | type | block | group | element |
 //! |---|---|---|---|
 //! | q2_k | 16 bytes `s`, `m` (4 bits each), codes of 2 bits, `d`, `dmin` | 16 | `(d * s) * q - dmin * m` |
-//! | q3_k | 256 third bits, codes of 2 bits, 12 bytes `s` (6 bits each), `d` | 16 | `d * (s - 32) * (q - 4)` |
+//! | q3_k | 256 third bits, codes of 2 bits, 12 bytes `s` (6 bits), `d` | 16 | `d * (s - 32) * (q - 4)` |
 //! | q4_k | `d`, `dmin`, 12 bytes `s`, `m` (6 bits each), codes of 4 bits | 32 | `(d * s) * q - dmin * m` |
 //! | q5_k | as q4_k, 256 fifth bits in front of the codes | 32 | `(d * s) * q - dmin * m` |
 //! | q6_k | codes of 4 bits, 2 more bits each, 16 bytes `s` (i8), `d` | 16 | `(d * s) * (q - 32)` |

@@ -12,7 +12,7 @@
 //! | q5_1 | `m` = the least, `d = (most - m) / 31` | `trunc((x - m) / d + 0.5)` |
 //! | q8_0 | `d = amax / 127` | `round(x / d)`, halves away from 0 |
 //! | iq4_nl | `d`: the best of 16, see [`iq4_nl_scale`] | the nearest of `IQ4` to `x / d` |
-//! | mxfp4 | `e = floor(log2(amax)) + 125` | the nearest of `FP4[q] * 2^(e - 128)`, the first one of several |
+//! | mxfp4 | `e = floor(log2(amax)) + 125` | the nearest of `FP4[q] * 2^(e - 128)`, the first of several |
 //! | tq1_0, tq2_0 | `d = amax` | `round(x / d) + 1` |
 //!
 //! Numbers are finite. A function returns false if an f16 of the block is infinite or NaN.

@@ -1,4 +1,5 @@
-//! Codes of 1 to 8 bits, taken out of the bytes that tools pack them in. All numbers in there are little-endian.
+//! Codes of 1 to 8 bits, taken out of the bytes that tools pack them in. All numbers in there are
+//! little-endian.
 
 #![allow(clippy::cast_possible_truncation, reason = "codes have at most 8 bits")]
 
@@ -262,8 +263,8 @@ pub(crate) fn bytes_of_row(codes: u64, bits: u32) -> u64 {
     codes.checked_mul(u64::from(bits)).map_or(u64::MAX, |bits| bits.div_ceil(8))
 }
 
-/// Two codes in each byte, the first of them behind so many bits. `bytes` begin with the one that has the code
-/// number `first`, rounded down to a multiple of eight.
+/// Two codes in each byte, the first of them behind so many bits. `bytes` begin with the one that has the
+/// code number `first`, rounded down to a multiple of eight.
 #[inline(always)]
 fn halves(bytes: &[u8], first: u64, out: &mut [u8], shift: u32) {
     let skipped = index(first % 8);

@@ -26,7 +26,8 @@ fn checked(found: &Found<'_>, rows: u64, columns: u64, group: u64, of_zeros: [u6
     let groups = columns.div_ceil(group);
     if scales.shape() != [groups, rows] {
         return Err(scales.wrong(format_args!(
-            "its shape is {:?}, but {columns} columns in groups of {group} with {rows} rows take [{groups}, {rows}]",
+            "its shape is {:?}, but {columns} columns in groups of {group} with {rows} rows take [{groups}, \
+             {rows}]",
             scales.shape()
         )));
     }

@@ -22,8 +22,8 @@ pub fn describe_blocks(found: &Found<'_>, config: &Config, to: &mut Description)
         _ if shape == [rows.div_ceil(height), columns.div_ceil(width)] => [height, width],
         _ => {
             return Err(scales.wrong(format_args!(
-                "its shape is {shape:?}, but {rows} rows and {columns} columns in blocks of {height} x {width} take \
-                 {:?}",
+                "its shape is {shape:?}, but {rows} rows and {columns} columns in blocks of {height} x \
+                 {width} take {:?}",
                 [rows.div_ceil(height), columns.div_ceil(width)]
             )))
         }
