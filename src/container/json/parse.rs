@@ -36,11 +36,21 @@ impl<'a> Parser<'a> {
     }
 
     fn value(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
-        match self.next() {
-            Some(b'{') => self.object(to),
-            Some(b'[') => self.list(to),
-            _ => self.scalar(to),
+        let bracket = match self.next() {
+            Some(bracket @ (b'{' | b'[')) => bracket,
+            _ => return self.scalar(to),
+        };
+        if self.depth >= MAX_DEPTH {
+            return Err(self.wrong("nested too deep"));
         }
+        self.depth = self.depth.saturating_add(1);
+        self.take(bracket);
+        match bracket {
+            b'{' => self.object(to)?,
+            _ => self.list(to)?,
+        }
+        self.depth = self.depth.saturating_sub(1);
+        Ok(())
     }
 
     #[inline(never)]
@@ -65,38 +75,21 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Begins an object or array one level deeper. [`Parser::leave`] ends it.
-    fn enter(&mut self, bracket: u8) -> Result<()> {
-        if self.depth >= MAX_DEPTH {
-            return Err(self.wrong("nested too deep"));
-        }
-        self.depth = self.depth.saturating_add(1);
-        self.take(bracket);
-        Ok(())
+    #[inline(never)]
+    fn another(&mut self, is_first: bool, end: u8) -> Result<bool> {
+        self.scan.another(is_first, end)
     }
 
-    fn leave(&mut self) {
-        self.depth = self.depth.saturating_sub(1);
-    }
-
+    /// The rest of an array, behind its bracket.
     #[inline(never)]
     fn list(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
-        self.enter(b'[')?;
         to.begin_array(Element::Any, None)?;
-        if self.take(b']') {
-            self.leave();
-            return to.end().map(drop);
-        }
-        loop {
+        let mut is_first = true;
+        while self.another(is_first, b']')? {
             self.value(to)?;
-            if self.take(b']') {
-                self.leave();
-                return to.end().map(drop);
-            }
-            if !self.take(b',') {
-                return Err(self.wrong("expected \",\" or \"]\""));
-            }
+            is_first = false;
         }
+        to.end().map(drop)
     }
 
     #[inline(never)]
@@ -108,11 +101,10 @@ impl<'a> Parser<'a> {
         self.scan.expect(b':', "expected \":\"").map(|()| key)
     }
 
+    /// The rest of an object, behind its bracket.
     #[inline(never)]
     fn object(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
-        self.enter(b'{')?;
         if self.take(b'}') {
-            self.leave();
             to.begin_map(Some(0))?;
             return to.end().map(drop);
         }
@@ -140,19 +132,14 @@ impl<'a> Parser<'a> {
     /// After a value of an object: reads its end or the next key.
     #[inline(never)]
     fn end_or_key(&mut self, to: &mut ValueBuilder<'_>) -> Result<bool> {
-        if self.take(b'}') {
-            self.leave();
-            let map = to.end()?;
-            return match keys_are_unique(map.pairs())? {
-                true => Ok(true),
-                false => Err(self.wrong("the object before has a key twice")),
-            };
+        if self.another(false, b'}')? {
+            to.text(self.key(&mut Vec::new())?)?;
+            return Ok(false);
         }
-        if !self.take(b',') {
-            return Err(self.wrong("expected \",\" or \"}\""));
+        match keys_are_unique(to.end()?.pairs())? {
+            true => Ok(true),
+            false => Err(self.wrong("the object before has a key twice")),
         }
-        to.text(self.key(&mut Vec::new())?)?;
-        Ok(false)
     }
 
     /// An object whose first key begins with `$`. If it has no other key, it is one of the forms for what
@@ -161,7 +148,6 @@ impl<'a> Parser<'a> {
     fn special(&mut self, key: &str, to: &mut ValueBuilder<'_>) -> Result<()> {
         let value = OwnedValue::build(|inner| self.value(inner))?;
         if self.take(b'}') {
-            self.leave();
             return self.put_special(key, value.get(), to);
         }
         to.begin_map(None)?;

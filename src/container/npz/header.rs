@@ -107,7 +107,7 @@ fn dictionary(text: &[u8], dimensions: &mut Vec<u64>, budget: &Budget) -> Result
             DESCR => {
                 kind = Some(match literal.text()? {
                     Some(text) => parse(text, budget)?,
-                    None => ElementType::unreadable(literal.value()?, budget)?,
+                    None => ElementType::unreadable(literal.value()?, None, budget)?,
                 });
             }
             FORTRAN_ORDER => fortran_order = literal.boolean()?,
@@ -166,11 +166,11 @@ pub(super) enum ElementType {
 }
 
 impl ElementType {
-    /// A type that is only listed, with its description.
-    pub fn unreadable(text: &[u8], budget: &Budget) -> Result<ElementType> {
+    /// A type that is only listed, with its description and the size of an element, if it is known.
+    pub fn unreadable(text: &[u8], size: Option<u64>, budget: &Budget) -> Result<ElementType> {
         let mut kept = Vec::new();
         extend(budget, &mut kept, text)?;
-        Ok(ElementType::Unreadable { text: kept, size: None })
+        Ok(ElementType::Unreadable { text: kept, size })
     }
 }
 
@@ -208,10 +208,7 @@ pub(super) fn parse(text: &[u8], budget: &Budget) -> Result<ElementType> {
     let (kind, rest) = rest.split_first().unwrap_or((&0, &[]));
     let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
     let (digits, unit) = rest.split_at_checked(digits).unwrap_or_default();
-    let number = |digits: &[u8]| {
-        digits.iter().try_fold(0u64, |n, digit| n.checked_mul(10)?.checked_add(u64::from(digit & 15)))
-    };
-    let size = number(digits).filter(|_| !digits.is_empty());
+    let size = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
     if let (Some((dtype, logical)), []) = (size.and_then(|size| plain(*kind, size)), unit) {
         return Ok(ElementType::Plain { dtype, logical, big_endian: big_endian && dtype.size() > 1 });
     }
@@ -223,9 +220,7 @@ pub(super) fn parse(text: &[u8], budget: &Budget) -> Result<ElementType> {
         (b'm' | b'M', [] | [b'[', .., b']']) if size == Some(8) => size,
         _ => None,
     };
-    let mut kept = Vec::new();
-    extend(budget, &mut kept, text)?;
-    Ok(ElementType::Unreadable { text: kept, size })
+    ElementType::unreadable(text, size, budget)
 }
 
 /// The deepest nesting of brackets, which types of fields use.
@@ -335,9 +330,7 @@ impl<'a> Literal<'a> {
     pub fn dimension(&mut self) -> Result<u64> {
         self.space();
         let start = self.at;
-        let mut number = Some(0u64);
-        while let Some(digit @ b'0'..=b'9') = self.peek() {
-            number = number.and_then(|n| n.checked_mul(10)?.checked_add(u64::from(digit & 15)));
+        while let Some(b'0'..=b'9') = self.peek() {
             self.step();
         }
         let digits = self.bytes.get(start..self.at).unwrap_or_default();
@@ -347,10 +340,10 @@ impl<'a> Literal<'a> {
         if self.peek() == Some(b'L') {
             self.step();
         }
-        let number = number.filter(|n| *n <= i64::MAX as u64);
+        let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<i64>().ok());
         let overflow =
             || broken!(Rule::ShapeOverflow, "byte {start} of its header: a dimension above 2^63-1");
-        number.ok_or_else(overflow)
+        number.map(i64::unsigned_abs).ok_or_else(overflow)
     }
 
     /// Reads a value of texts, integers, lists and tuples. Returns its bytes. Names of fields may have
