@@ -56,8 +56,9 @@ impl Directory {
             let (mut again, mut further) = (Vec::new(), Vec::new());
             input.read_each(&ranges, &mut |at, bytes| {
                 let at = wanted.get(at).copied().unwrap_or_default();
-                let to = self.check_member(at, bytes, ahead, body)?;
-                if let Some(range) = to {
+                let Some(member) = self.members.get(at).copied() else { return Ok(()) };
+                let more = self.check_member(at, member, bytes, ahead, body);
+                if let Some(range) = more.map_err(|e| self.blame(&member, e))? {
                     push(budget, &mut again, at)?;
                     push(budget, &mut further, range)?;
                 }
@@ -74,19 +75,8 @@ impl Directory {
     }
 
     /// Checks a member. `bytes` begin with its header. Returns the range to read if more bytes are needed.
+    /// The caller adds the member's name to errors.
     fn check_member(
-        &mut self,
-        at: usize,
-        bytes: &[u8],
-        ahead: u64,
-        body: &mut OnMember<'_>,
-    ) -> Result<Option<Range<u64>>> {
-        let Some(member) = self.members.get(at).copied() else { return Ok(None) };
-        self.check_named_member(at, member, bytes, ahead, body).map_err(|e| self.blame(&member, e))
-    }
-
-    /// As [`Directory::check_member`], but the caller adds the member's name to errors.
-    fn check_named_member(
         &mut self,
         at: usize,
         mut member: Member,
@@ -97,7 +87,7 @@ impl Directory {
         let (header, end) = (member.header, self.range.start);
         let more = |size: u64| Some(header..header.saturating_add(size).min(end));
         let start = match check_local(self, &member, bytes)? {
-            Local::Size(size) if size > bytes.len() as u64 => {
+            Some(size) if size > bytes.len() as u64 => {
                 let size = size.saturating_add(ahead.min(member.stored_size));
                 if header.saturating_add(size) > end {
                     return Err(broken!(
@@ -107,8 +97,8 @@ impl Directory {
                 }
                 return Ok(more(size));
             }
-            Local::Size(size) => size,
-            Local::Cut => {
+            Some(size) => size,
+            None => {
                 return Err(broken!(
                     Rule::ZipLocalHeader,
                     "the archive's directory at {end} begins within its local header at {header}"
@@ -204,29 +194,22 @@ impl Directory {
     }
 }
 
-/// The size of a local header, as far as its bytes show it.
-enum Local {
-    /// It has this many bytes, which may be more than were given.
-    Size(u64),
-    /// The directory begins inside its fixed part.
-    Cut,
-}
-
-/// Compares a local header with the directory, if the whole header is available.
-fn check_local(directory: &Directory, member: &Member, bytes: &[u8]) -> Result<Local> {
+/// Compares a local header with the directory, if the whole header is available. Returns its size, which may
+/// be more than were given; `None` if the directory begins inside the fixed part.
+fn check_local(directory: &Directory, member: &Member, bytes: &[u8]) -> Result<Option<u64>> {
     let Some(rest) = bytes.strip_prefix(LOCAL) else {
         let at = member.header;
         return Err(broken!(Rule::ZipLocalHeader, "there is no local header at {at}"));
     };
     let mut fields = Fields(rest);
-    let Some(local) = Header::read(&mut fields) else { return Ok(Local::Cut) };
+    let Some(local) = Header::read(&mut fields) else { return Ok(None) };
     let name = directory.name(member);
     let size = LOCAL_SIZE.saturating_add(name.len() as u64).saturating_add(local.extra.into());
     if usize::from(local.name) != name.len() {
         return Err(differs("names"));
     }
     let parts = fields.take(local.name).and_then(|name| Some((name, fields.take(local.extra)?)));
-    let Some((found, extra)) = parts else { return Ok(Local::Size(size)) };
+    let Some((found, extra)) = parts else { return Ok(Some(size)) };
     if found != name {
         return Err(differs("names"));
     }
@@ -243,7 +226,7 @@ fn check_local(directory: &Directory, member: &Member, bytes: &[u8]) -> Result<L
         return Err(differs("sizes"));
     }
     match same(local.crc32.into(), member.crc32.into()) {
-        true => Ok(Local::Size(size)),
+        true => Ok(Some(size)),
         false => Err(differs("CRC-32s")),
     }
 }
