@@ -131,28 +131,22 @@ fn encode_tensor(manifest: &Manifest, object: &Object, to: &Capabilities, out: &
     };
     let custom = manifest.object_attributes(object).unwrap_or(Value::EMPTY_MAP);
     let digest = manifest.digest(component);
+    let encoding = component.encoding.name().ok_or_else(|| to.cannot_represent("its encoding"))?;
     put::open_map(out)?; // released versions write maps of indefinite length
-    put::text(out, "name")?;
-    put::text(out, manifest.texts.get(object.name))?;
-    put::text(out, "offset")?;
-    put::unsigned(out, component.offset)?;
-    put::text(out, "size")?;
-    put::unsigned(out, component.stored_size)?;
-    put::text(out, "dtype")?;
-    put::text(out, dtype.old_name())?;
-    put::text(out, "layout")?;
-    put::text(out, "dense")?;
+    put::text_field(out, "name", manifest.texts.get(object.name))?;
+    put::unsigned_field(out, "offset", component.offset)?;
+    put::unsigned_field(out, "size", component.stored_size)?;
+    put::text_field(out, "dtype", dtype.old_name())?;
+    put::text_field(out, "layout", "dense")?;
     put::text(out, "shape")?;
     put::shape(out, manifest.shape(object))?;
-    put::text(out, "encoding")?;
-    put::text(out, component.encoding.name().ok_or_else(|| to.cannot_represent("its encoding"))?)?;
+    put::text_field(out, "encoding", encoding)?;
     if !component.encoding.is_compressed() {
-        put::text(out, "data_endianness")?;
-        put::text(out, if component.is_big_endian() { "big" } else { "little" })?;
+        let order = if component.is_big_endian() { "big" } else { "little" };
+        put::text_field(out, "data_endianness", order)?;
     }
     if let Some(digest) = digest {
-        put::text(out, "checksum")?;
-        put::text(out, digest)?;
+        put::text_field(out, "checksum", digest)?;
     }
     for (key, value) in custom.pairs() {
         to.check_attribute(key.as_text(), value)?;

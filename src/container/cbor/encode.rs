@@ -63,6 +63,20 @@ pub fn key(out: &mut Vec<u8>, text: &'static str) -> Result<()> {
     }
 }
 
+/// Appends a key and a text.
+#[inline(always)]
+pub fn text_field(out: &mut Vec<u8>, name: &'static str, text: &str) -> Result<()> {
+    key(out, name)?;
+    utf8(out, text.as_bytes())
+}
+
+/// Appends a key and an unsigned integer.
+#[inline(always)]
+pub fn unsigned_field(out: &mut Vec<u8>, name: &'static str, value: u64) -> Result<()> {
+    key(out, name)?;
+    unsigned(out, value)
+}
+
 /// Appends a key and its text, if there is one.
 #[inline(always)]
 pub fn optional_text(out: &mut Vec<u8>, name: &'static str, text: Option<&[u8]>) -> Result<()> {

@@ -22,8 +22,7 @@ const RULE: Rule = Rule::CborMalformed;
 pub fn encode_manifest(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     let attributes = manifest.file_attributes().filter(|a| !a.is_empty_map());
     put::map(out, if attributes.is_some() { 3 } else { 2 })?;
-    put::key(out, "version")?;
-    put::text(out, to.name)?;
+    put::text_field(out, "version", to.name)?;
     put::attributes(out, attributes, false)?;
     put::key(out, "objects")?;
     put::map(out, manifest.objects.len() as u64)?;
@@ -43,8 +42,7 @@ pub fn encode_object(
     put::map(out, if attributes.is_some() { 4 } else { 3 })?;
     put::key(out, "shape")?;
     put::shape(out, manifest.shape(object))?;
-    put::key(out, "format")?;
-    put::text(out, manifest.format_name(object.format))?;
+    put::text_field(out, "format", manifest.format_name(object.format))?;
     put::attributes(out, attributes, false)?;
     put::key(out, "components")?;
     let components = manifest.components(object);
@@ -88,16 +86,12 @@ fn encode_component(manifest: &Manifest, c: &Component, to: &Capabilities, out: 
     let size = c.size().filter(|_| to.declares_sizes && c.encoding.has_declared_size());
     let optional = [logical.is_some(), size.is_some(), encoding.is_some(), rare.digest.is_some()];
     put::map(out, optional.iter().map(|there| u64::from(*there)).fold(3, u64::saturating_add))?;
-    put::key(out, "dtype")?;
-    put::text(out, dtype)?;
+    put::text_field(out, "dtype", dtype)?;
     put::optional_text(out, "type", logical.map(str::as_bytes))?;
-    put::key(out, "offset")?;
-    put::unsigned(out, c.offset)?;
-    put::key(out, "length")?;
-    put::unsigned(out, c.stored_size)?;
+    put::unsigned_field(out, "offset", c.offset)?;
+    put::unsigned_field(out, "length", c.stored_size)?;
     if let Some(size) = size {
-        put::key(out, "uncompressed_length")?;
-        put::unsigned(out, size)?;
+        put::unsigned_field(out, "uncompressed_length", size)?;
     }
     put::optional_text(out, "encoding", encoding.map(str::as_bytes))?;
     put::optional_text(out, "digest", rare.digest.map(|digest| manifest.texts.get_bytes(digest)))
@@ -117,8 +111,7 @@ pub fn extend(
     bytes.try_reserve(encoded.len())?;
     copy_fields(&mut bytes, encoded, attributes, "objects", &mut |bytes, field| match &*field.name {
         "version" if raises_version(old, added, to, edits) => {
-            put::text(bytes, "version")?;
-            put::text(bytes, to.name)?;
+            put::text_field(bytes, "version", to.name)?;
             Ok(true)
         }
         "objects" => {

@@ -22,6 +22,7 @@ use crate::container::capabilities::Capabilities;
 use crate::container::frame::{frame, over_limit, Detected, Ends, Frame, Limits, ALIGNMENT};
 use crate::container::interface::{EndSearch, PossibleEnd};
 use crate::error::{broken, Error, Result, Rule};
+use crate::memory::append;
 use crate::model::manifest::Container;
 use std::ops::Range;
 
@@ -44,9 +45,7 @@ pub fn footer(manifest_size: u64) -> [u8; FOOTER_SIZE] {
 
 /// Appends the footer.
 pub fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
-    out.try_reserve(FOOTER_SIZE)?;
-    out.extend_from_slice(&footer(frame.manifest_size()));
-    Ok(())
+    append(out, &footer(frame.manifest_size()))
 }
 
 /// The frame of a written file whose manifest begins at `start`.
@@ -55,22 +54,16 @@ pub fn frame_of(start: u64, manifest: &[u8], to: &Capabilities) -> Frame {
     Frame::with_data_first(to.container, start..end, end.saturating_add(FOOTER_SIZE as u64))
 }
 
-fn little_endian(bytes: &[u8]) -> u64 {
-    bytes.first_chunk::<8>().map_or(0, |b| u64::from_le_bytes(*b))
-}
-
 /// Finds the manifest of a file that begins with the magic, from its last bytes.
 pub fn detect(Ends { file_size, tail, .. }: Ends<'_>, limits: &Limits) -> Result<Detected> {
     let last8 = tail.last_chunk::<8>();
     let ends_in_magic = last8 == Some(MAGIC);
-    if file_size < 17 {
+    if file_size < if ends_in_magic { 25 } else { 17 } {
         return Err(broken!(Rule::FileTooSmall, "a 1.x file of {file_size} bytes; the smallest has 25"));
     }
     if ends_in_magic {
-        if file_size < 25 {
-            return Err(broken!(Rule::FileTooSmall, "a 1.x file of {file_size} bytes; the smallest has 25"));
-        }
-        let size = tail.last_chunk::<16>().map_or(0, |b| little_endian(b));
+        let size = tail.last_chunk::<16>().and_then(|footer| footer.first_chunk());
+        let size = size.map_or(0, |size| u64::from_le_bytes(*size));
         if size > limits.manifest_size {
             return Err(over_limit(size, limits));
         }
@@ -124,8 +117,6 @@ fn possible_ends(window: &[u8], start: u64, found: &mut dyn FnMut(PossibleEnd) -
 
 const TAG: &[u8; 8] = b"ZTAPPEND";
 
-/// The size of a record.
-const SIZE: usize = 32;
 /// How many bytes at the start of a file [`AppendRecord::find`] needs.
 pub(crate) const HEAD_BYTES: usize = 64;
 
@@ -140,7 +131,7 @@ pub struct AppendRecord {
 
 impl AppendRecord {
     /// The size of a record.
-    pub(crate) const SIZE: usize = SIZE;
+    pub(crate) const SIZE: usize = 32;
     /// Its offset in the file.
     pub(crate) const OFFSET: u64 = 8;
 
@@ -176,8 +167,8 @@ impl AppendRecord {
     }
 
     /// The encoded record.
-    pub fn to_bytes(&self) -> [u8; SIZE] {
-        let mut bytes = [0; SIZE];
+    pub fn to_bytes(&self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
         let fields = [
             &TAG[..],
             &self.tail.end.to_le_bytes(),

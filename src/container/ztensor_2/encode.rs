@@ -48,8 +48,7 @@ fn shards(manifest: &Manifest, out: &mut Vec<u8>) -> Result<()> {
     for shard in sorted(&manifest.shards, |shard| manifest.texts.get_bytes(shard.name))? {
         put::utf8(out, manifest.texts.get_bytes(shard.name))?;
         put::map(out, 2)?;
-        put::key(out, "size")?;
-        put::unsigned(out, shard.size)?;
+        put::unsigned_field(out, "size", shard.size)?;
         put::key(out, "digest")?;
         put::utf8(out, manifest.texts.get_bytes(shard.digest))?;
     }
@@ -73,8 +72,7 @@ pub fn encode_object(manifest: &Manifest, object: &Object, out: &mut Vec<u8>) ->
     }
     put::key(out, "shape")?;
     put::shape(out, manifest.shape(object))?;
-    put::key(out, "layout")?;
-    put::text(out, layouts::name(manifest, object.format))?;
+    put::text_field(out, "layout", layouts::name(manifest, object.format))?;
     put::attributes(out, attributes, true)
 }
 
@@ -106,16 +104,12 @@ fn part(manifest: &Manifest, c: &Component, out: &mut Vec<u8>) -> Result<()> {
     put::unsigned(out, c.offset)?;
     put::unsigned(out, c.stored_size)?;
     put::optional_text(out, "type", logical.map(str::as_bytes))?;
-    put::key(out, "dtype")?;
-    put::text(out, dtype.name())?;
+    put::text_field(out, "dtype", dtype.name())?;
     put::optional_text(out, "shard", shard.map(|shard| manifest.texts.get_bytes(shard.name)))?;
     put::optional_text(out, "digest", rare.digest.map(|digest| manifest.texts.get_bytes(digest)))?;
     put::optional_text(out, "encoding", encoding.map(str::as_bytes))?;
     match encoding {
-        Some(_) => {
-            put::key(out, "decoded_length")?;
-            put::unsigned(out, layouts::decoded(c))
-        }
+        Some(_) => put::unsigned_field(out, "decoded_length", layouts::decoded(c)),
         None => Ok(()),
     }
 }
