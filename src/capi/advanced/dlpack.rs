@@ -11,7 +11,7 @@ use crate::capi::writing::writer::{with_writer, zt_writer};
 use crate::error::{broken, fail, Quoted, Result, Rule};
 use crate::memory::{try_box, with_capacity};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Format, LogicalType};
+use crate::model::manifest::{element_count, Format, LogicalType};
 use crate::reader::Mode;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -141,7 +141,7 @@ fn export(handle: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, 
     }
     let flat = [(size / block.bytes).saturating_mul(block.elements)];
     let shape = shape.unwrap_or(&flat);
-    if product(shape).and_then(|count| block.size(count)) != Some(size) {
+    if element_count(shape).and_then(|count| block.size(count)) != Some(size) {
         return Err(broken!(Rule::DenseSize, "it has {} elements, not those of its shape", flat[0]));
     }
     let mut numbers = shape_and_strides(shape)?;
@@ -184,13 +184,6 @@ fn shape_and_strides(shape: &[u64]) -> Result<Vec<i64>> {
         next = next.saturating_mul((*dimension).max(1));
     }
     Ok(numbers)
-}
-
-fn product(shape: &[u64]) -> Option<u64> {
-    if shape.contains(&0) {
-        return Some(0);
-    }
-    shape.iter().try_fold(1u64, |p, d| p.checked_mul(*d))
 }
 
 /// Boxes what `make` returns for a tensor and its flags.
