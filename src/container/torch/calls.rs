@@ -111,10 +111,9 @@ fn is_foreign(value: Value) -> bool {
 
 /// A value that is not built here: a foreign function or class, and the arguments it would be called with.
 pub fn foreign(heap: &mut Heap<'_>, parts: &[Value]) -> Result<Value> {
-    let made = heap.make(CollectionKind::Foreign)?;
-    let Value::Items(_, id) = made else { return Ok(made) };
+    let id = heap.make(CollectionKind::Foreign)?;
     parts.iter().try_for_each(|part| heap.append(id, *part))?;
-    Ok(made)
+    Ok(Value::Items(CollectionKind::Foreign, id))
 }
 
 /// What a function returns for a tuple of arguments.
@@ -127,9 +126,9 @@ pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Valu
     let given = |heap: &Heap<'_>, expected, what| Arguments::of(heap, arguments, expected, what);
     match function {
         Global::Dict => dict(heap, arguments),
-        Global::DefaultDict => heap.make(CollectionKind::Dict),
+        Global::DefaultDict => heap.empty(CollectionKind::Dict),
         Global::Set => match given(heap, 0..=1, "a set")?.get(0) {
-            Value::None => heap.make(CollectionKind::Set),
+            Value::None => heap.empty(CollectionKind::Set),
             Value::Items(CollectionKind::List | CollectionKind::Tuple | CollectionKind::Set, id) => {
                 heap.copy(CollectionKind::Set, id)
             }
@@ -176,13 +175,12 @@ pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Valu
 /// An empty dict, or a dict from another one or a list of pairs.
 fn dict(heap: &mut Heap<'_>, arguments: Id) -> Result<Value> {
     let from = match Arguments::of(heap, arguments, 0..=1, "a dict")?.get(0) {
-        Value::None => return heap.make(CollectionKind::Dict),
+        Value::None => return heap.empty(CollectionKind::Dict),
         Value::Items(CollectionKind::Dict, id) => return heap.copy(CollectionKind::Dict, id),
         Value::Items(CollectionKind::List | CollectionKind::Tuple, id) => id,
         other => return Err(wrong(format_args!("a dict is made of {}", other.kind()))),
     };
-    let made = heap.make(CollectionKind::Dict)?;
-    let Value::Items(_, id) = made else { return Ok(made) };
+    let id = heap.make(CollectionKind::Dict)?;
     let mut place = heap.front(from);
     while let Some(pair) = heap.next(&mut place) {
         let both = match pair {
@@ -195,7 +193,7 @@ fn dict(heap: &mut Heap<'_>, arguments: Id) -> Result<Value> {
         heap.append(id, key)?;
         heap.append(id, value)?;
     }
-    Ok(made)
+    Ok(Value::Items(CollectionKind::Dict, id))
 }
 
 /// Bytes that protocol 2 stores as a text.

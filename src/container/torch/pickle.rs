@@ -115,11 +115,11 @@ impl<'a> Machine<'a> {
             op::DUP => self.last().and_then(|value| self.push(value)),
             op::GET | op::BINGET | op::LONG_BINGET => self.get(opcode),
             op::PUT | op::BINPUT | op::LONG_BINPUT | op::MEMOIZE => self.put(opcode),
-            op::APPEND => self.append(CollectionKind::List, false),
-            op::APPENDS => self.append(CollectionKind::List, true),
-            op::ADDITEMS => self.append(CollectionKind::Set, true),
-            op::SETITEM => self.set_items(false),
-            op::SETITEMS => self.set_items(true),
+            op::APPEND => self.start_of_last(1).and_then(|start| self.append(CollectionKind::List, start)),
+            op::APPENDS => self.pop_mark().and_then(|start| self.append(CollectionKind::List, start)),
+            op::ADDITEMS => self.pop_mark().and_then(|start| self.append(CollectionKind::Set, start)),
+            op::SETITEM => self.start_of_last(2).and_then(|start| self.append(CollectionKind::Dict, start)),
+            op::SETITEMS => self.pop_mark().and_then(|start| self.append(CollectionKind::Dict, start)),
             op::BUILD => self.build(),
             _ => {
                 let value = self.value(opcode)?;
@@ -131,10 +131,10 @@ impl<'a> Machine<'a> {
     /// The value that an opcode pushes on the stack.
     fn value(&mut self, opcode: u8) -> Result<Value> {
         match opcode {
-            op::EMPTY_LIST => self.heap.make(CollectionKind::List),
-            op::EMPTY_DICT => self.heap.make(CollectionKind::Dict),
-            op::EMPTY_TUPLE => self.heap.make(CollectionKind::Tuple),
-            op::EMPTY_SET => self.heap.make(CollectionKind::Set),
+            op::EMPTY_LIST => self.heap.empty(CollectionKind::List),
+            op::EMPTY_DICT => self.heap.empty(CollectionKind::Dict),
+            op::EMPTY_TUPLE => self.heap.empty(CollectionKind::Tuple),
+            op::EMPTY_SET => self.heap.empty(CollectionKind::Set),
             op::LIST => self.since_mark(CollectionKind::List),
             op::TUPLE => self.since_mark(CollectionKind::Tuple),
             op::FROZENSET => self.since_mark(CollectionKind::Set),
@@ -244,17 +244,13 @@ impl<'a> Machine<'a> {
     }
 
     fn pop(&mut self) -> Result<Value> {
-        match self.count() {
-            0 => Err(underflow()),
-            _ => self.stack.pop().ok_or_else(underflow),
-        }
+        let last = self.last()?;
+        self.stack.pop();
+        Ok(last)
     }
 
     fn last(&self) -> Result<Value> {
-        match self.count() {
-            0 => Err(underflow()),
-            _ => self.stack.last().copied().ok_or_else(underflow),
-        }
+        self.target(self.stack.len())
     }
 
     /// POP removes the last value, or a mark if that was pushed later.
@@ -280,18 +276,14 @@ impl<'a> Machine<'a> {
     }
 
     fn tuple(&mut self, count: usize) -> Result<Value> {
-        match self.count().checked_sub(count) {
-            Some(_) => self.collect(CollectionKind::Tuple, self.stack.len().saturating_sub(count)),
-            None => Err(underflow()),
-        }
+        let start = self.start_of_last(count)?;
+        self.collect(CollectionKind::Tuple, start)
     }
 
     fn collect(&mut self, kind: CollectionKind, start: usize) -> Result<Value> {
-        let made = self.heap.make(kind)?;
-        if let Value::Items(_, id) = made {
-            self.move_items(kind, id, start)?;
-        }
-        Ok(made)
+        let id = self.heap.make(kind)?;
+        self.move_items(kind, id, start)?;
+        Ok(Value::Items(kind, id))
     }
 
     /// Moves the stack's values from `start` on to the end of a list, tuple, dict or set.
@@ -308,31 +300,16 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// APPEND, APPENDS, ADDITEMS: add to the list or set that is below the added values.
-    fn append(&mut self, wanted: CollectionKind, many: bool) -> Result<()> {
-        let start = match many {
-            true => self.pop_mark()?,
-            false => self.start_of_last(1)?,
-        };
+    /// APPEND, APPENDS, ADDITEMS, SETITEM, SETITEMS: add the values from `start` on to the list, set or dict
+    /// that is below them.
+    fn append(&mut self, wanted: CollectionKind, start: usize) -> Result<()> {
         match self.target(start)? {
             Value::Items(kind, id) if kind == wanted => self.move_items(kind, id, start),
             Value::Items(CollectionKind::Foreign, id) => self.move_to_foreign(wanted, id, start),
-            other => Err(wrong(format_args!("items are added to {}", other.kind()))),
-        }
-    }
-
-    /// SETITEM, SETITEMS: add to the dict that is below the added values.
-    fn set_items(&mut self, many: bool) -> Result<()> {
-        let start = match many {
-            true => self.pop_mark()?,
-            false => self.start_of_last(2)?,
-        };
-        match self.target(start)? {
-            Value::Items(CollectionKind::Dict, id) => self.move_items(CollectionKind::Dict, id, start),
-            Value::Items(CollectionKind::Foreign, id) => {
-                self.move_to_foreign(CollectionKind::Dict, id, start)
+            other if wanted == CollectionKind::Dict => {
+                Err(wrong(format_args!("keys and values are added to {}", other.kind())))
             }
-            other => Err(wrong(format_args!("keys and values are added to {}", other.kind()))),
+            other => Err(wrong(format_args!("items are added to {}", other.kind()))),
         }
     }
 
@@ -343,8 +320,7 @@ impl<'a> Machine<'a> {
             Some(Value::Items(of, last)) if of == kind => last,
             _ => {
                 let made = self.heap.make(kind)?;
-                self.heap.append(id, made)?;
-                let Value::Items(_, made) = made else { return Ok(()) };
+                self.heap.append(id, Value::Items(kind, made))?;
                 made
             }
         };

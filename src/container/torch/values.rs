@@ -218,11 +218,16 @@ impl<'a> Heap<'a> {
     }
 
     /// Makes an empty list, tuple, dict or set.
-    pub fn make(&mut self, kind: CollectionKind) -> Result<Value> {
+    pub fn make(&mut self, kind: CollectionKind) -> Result<Id> {
         let id = table_position(self.chains.len())?;
         push(self.budget, &mut self.chains, Chain::default())?;
         self.has_foreign |= kind == CollectionKind::Foreign;
-        Ok(Value::Items(kind, id))
+        Ok(id)
+    }
+
+    /// As [`Heap::make`], as a value.
+    pub fn empty(&mut self, kind: CollectionKind) -> Result<Value> {
+        self.make(kind).map(|id| Value::Items(kind, id))
     }
 
     /// Adds an item at the end.
@@ -245,13 +250,12 @@ impl<'a> Heap<'a> {
 
     /// Makes a list, tuple, dict or set with the current items of `from`.
     pub fn copy(&mut self, kind: CollectionKind, from: Id) -> Result<Value> {
-        let made = self.make(kind)?;
-        let Value::Items(_, id) = made else { return Ok(made) };
+        let id = self.make(kind)?;
         let mut place = self.front(from);
         while let Some(item) = self.next(&mut place) {
             self.append(id, item)?;
         }
-        Ok(made)
+        Ok(Value::Items(kind, id))
     }
 
     /// Stores the name of a function or class without a known meaning.
@@ -271,10 +275,6 @@ impl<'a> Heap<'a> {
             Value::Foreign(id) => id,
             _ => return None,
         };
-        self.foreign_at(id)
-    }
-
-    fn foreign_at(&self, id: Id) -> Option<(&'a [u8], &'a [u8])> {
         let (module, name) = self.foreign.get(id as usize)?;
         Some((self.bytes(*module), self.bytes(*name)))
     }
@@ -284,7 +284,8 @@ impl<'a> Heap<'a> {
         match reason {
             Reason::Known(name) => ShownReason { module: b"", name: name.as_bytes() },
             Reason::Foreign(id) => {
-                let (module, name) = self.foreign_at(id).unwrap_or((b"torch", b"unknown"));
+                let named = self.foreign_name(Value::Foreign(id));
+                let (module, name) = named.unwrap_or((b"torch", b"unknown"));
                 ShownReason { module, name }
             }
         }
