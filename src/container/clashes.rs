@@ -9,17 +9,12 @@ use crate::model::sort::sort_by;
 
 /// Marks the objects whose names clash: "a", "a#2", "a#3". Skips marked names that exist already.
 pub fn mark_objects(manifest: &mut Manifest, budget: &Budget) -> Result<()> {
-    let names = |at: usize| {
-        let object = manifest.objects.get(at);
-        object.map(|object| manifest.texts.get_bytes(object.name)).unwrap_or_default()
-    };
-    let marks = find(manifest.objects.len(), &names, budget)?;
+    let marks = find(manifest.objects.len(), &|at| manifest.name_at(at), budget)?;
     let mut renamed: Vec<(usize, TextId)> = Vec::new();
     let mut name = Vec::new();
     for (at, number) in &marks {
-        let Some(object) = manifest.objects.get(*at) else { continue };
         name.clear();
-        extend(budget, &mut name, manifest.texts.get_bytes(object.name))?;
+        extend(budget, &mut name, manifest.name_at(*at))?;
         extend(budget, &mut name, mark(*number)?.as_bytes())?;
         push(budget, &mut renamed, (*at, add_text(budget, manifest, &name)?))?;
     }

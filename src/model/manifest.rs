@@ -278,6 +278,12 @@ impl Manifest {
         self.rare(component).digest.map(|t| self.texts.get(t))
     }
 
+    /// The name of the object at `index`; empty after the last object.
+    #[inline(always)]
+    pub fn name_at(&self, index: usize) -> &[u8] {
+        self.objects.get(index).map(|object| self.texts.get_bytes(object.name)).unwrap_or_default()
+    }
+
     /// The version as written in the file.
     pub fn version_text(&self) -> &str {
         self.version_text.map(|t| self.texts.get(t)).unwrap_or_default()

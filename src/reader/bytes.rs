@@ -293,9 +293,14 @@ impl<'f> Component<'f> {
         self.run(Part::Range { offset, length: dst.len() as u64 }, None, dst, 1)
     }
 
+    /// Runs `body` with it as the executor needs it, as in [`Component::unless_changed`].
+    fn with_stored(&self, body: impl FnOnce(StoredComponent<'f>) -> Result<()>) -> Result<()> {
+        self.unless_changed(self.stored_component().and_then(body))
+    }
+
     /// Calls `body` with the decoded bytes front to back: whole elements, in the host's byte order.
     pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.unless_changed(self.stored_component().and_then(|component| component.for_each_decoded(body)))
+        self.with_stored(|component| component.for_each_decoded(body))
     }
 
     /// Like [`Component::for_each_decoded`], with elements converted to `to`. Conversions that lose numbers
@@ -319,24 +324,17 @@ impl<'f> Component<'f> {
     /// Calls `body` with its floats, converted to blocks of ggml's type `to`. The object's rows have to be
     /// whole blocks.
     pub fn for_each_quantized(&self, to: Logical, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.unless_changed(
-            self.stored_component().and_then(|component| component.for_each_quantized(to, false, body)),
-        )
+        self.with_stored(|component| component.for_each_quantized(to, false, body))
     }
 
     /// Fails if one of its floats does not fit in a block of that type.
     pub(crate) fn check_quantization(&self, to: Logical) -> Result<()> {
-        let nothing = &mut |_: &[u8]| Ok(());
-        self.unless_changed(
-            self.stored_component().and_then(|component| component.for_each_quantized(to, true, nothing)),
-        )
+        self.with_stored(|component| component.for_each_quantized(to, true, &mut |_| Ok(())))
     }
 
     /// Calls `body` with decoded bytes, the same elements converted to `to`, and how many numbers that loses.
     pub(super) fn for_each_pair(&self, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
-        self.unless_changed(
-            self.stored_component().and_then(|component| component.for_each_converted(to, body)),
-        )
+        self.with_stored(|component| component.for_each_converted(to, body))
     }
 
     /// Copies its stored bytes unchanged. This works for unknown encodings, too.

@@ -385,7 +385,7 @@ impl Input for SourceInput<'_> {
         let held = self.start..self.start.saturating_add(self.buffer.as_slice().len() as u64);
         if held.is_empty() || range.start < held.start || held.end < range.end {
             self.make_space(size)?;
-            self.start = u64::MAX; // nothing was read yet
+            self.start = u64::MAX; // the buffer has nothing if the read fails
                                    // The last bytes of the range may be in the tail.
             let known = self.ends.in_tail(&range).unwrap_or_default();
             let missing = self.buffer.as_slice().len().saturating_sub(known.len());
@@ -455,20 +455,17 @@ impl NameIndex {
     /// keep the first object (0.1).
     pub fn build(manifest: &Validated, duplicate: impl Fn(usize, usize) -> Result<()>) -> Result<NameIndex> {
         let hasher = crate::hash::state();
-        let name_at = |at: u32| {
-            let object = manifest.objects.get(at as usize);
-            object.map(|o| manifest.texts.get_bytes(o.name)).unwrap_or_default()
-        };
+        let hash_at = |at: &u32| hash_of(&hasher, manifest.name_at(*at as usize));
         let mut table = HashTable::new();
         let count = manifest.objects.len();
         table
-            .try_reserve(count, |at: &u32| hash_of(&hasher, name_at(*at)))
+            .try_reserve(count, hash_at)
             .map_err(|_| fail!(OutOfMemory, "could not allocate an index of {count} names"))?;
         for (at, object) in manifest.objects.iter().enumerate() {
             let at = u32::try_from(at).map_err(|_| fail!(Limit, "more than 2^32 objects"))?;
             let name = manifest.texts.get_bytes(object.name);
-            let same = |other: &u32| name == name_at(*other);
-            match table.entry(hash_of(&hasher, name), same, |at: &u32| hash_of(&hasher, name_at(*at))) {
+            let same = |other: &u32| name == manifest.name_at(*other as usize);
+            match table.entry(hash_of(&hasher, name), same, hash_at) {
                 Entry::Vacant(place) => drop(place.insert(at)),
                 Entry::Occupied(other) => duplicate(*other.get() as usize, at as usize)?,
             }
@@ -479,10 +476,7 @@ impl NameIndex {
     /// The position of the object with that name.
     pub fn find(&self, manifest: &Validated, name: &[u8]) -> Option<usize> {
         let hash = hash_of(&self.hasher, name);
-        let found = self.table.find(hash, |at| {
-            let object = manifest.objects.get(*at as usize);
-            object.is_some_and(|o| name == manifest.texts.get_bytes(o.name))
-        });
+        let found = self.table.find(hash, |at| name == manifest.name_at(*at as usize));
         found.map(|at| *at as usize)
     }
 }

@@ -183,8 +183,7 @@ impl FilePart {
 
     /// The error for an object whose name another one has; Ok if its container allows that.
     pub(super) fn duplicate(&self, manifest: &Manifest, object: usize) -> Result<()> {
-        let name = manifest.objects.get(object).map(|object| manifest.texts.get_bytes(object.name));
-        let name = Quoted(name.unwrap_or_default());
+        let name = Quoted(manifest.name_at(object));
         match self.capabilities().duplicate_names {
             true => Ok(()),
             false => Err(broken!(Rule::NameDuplicate, "object {name} is defined twice")),
@@ -336,8 +335,7 @@ impl Parts {
             let outcome = first.duplicate(manifest, one);
             return if self.others.is_empty() { outcome } else { outcome.map_err(|e| first.named(e)) };
         }
-        let name = manifest.objects.get(one).map(|object| manifest.texts.get_bytes(object.name));
-        let (name, first, second) = (Quoted(name.unwrap_or_default()), first.label(), second.label());
+        let (name, first, second) = (Quoted(manifest.name_at(one)), first.label(), second.label());
         Err(broken!(Rule::NameDuplicate, "object {name} is in two parts: {first} and {second}"))
     }
 

@@ -11,7 +11,7 @@ use super::description::{
     expected_size, known, ComponentSpec, Components, DenseSpec, Describe, Description, LogicalSpec,
     ObjectSpec, Part, QuantizedSpec,
 };
-use super::state::{last_name, name_at, name_exists, Phase, Writer};
+use super::state::{last_name, name_exists, Phase, Writer};
 use crate::codec::Coding;
 use crate::container::QuantizedForm;
 use crate::digest::{self, Algorithm};
@@ -211,7 +211,7 @@ impl Writer {
         let (manifest, hasher) = (&self.manifest, &self.hasher);
         let name_of = |position: u32| {
             let request = name_at_request((position as usize).wrapping_sub(first));
-            request.map_or_else(|| name_at(manifest, position), str::as_bytes)
+            request.map_or_else(|| manifest.name_at(position as usize), str::as_bytes)
         };
         let is_it = |position: &u32| name_of(*position) == name.as_bytes();
         let hash = |position: &u32| hasher.hash_one(name_of(*position));

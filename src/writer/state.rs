@@ -265,7 +265,7 @@ impl Writer {
             return true;
         }
         let hash = self.hasher.hash_one(name.as_bytes());
-        self.names.find(hash, |at| name_at(&self.manifest, *at) == name.as_bytes()).is_some()
+        self.names.find(hash, |at| self.manifest.name_at(*at as usize) == name.as_bytes()).is_some()
     }
 
     /// Reserves space in the index for `more` names.
@@ -276,7 +276,7 @@ impl Writer {
         }
         // Grow to four times the size, because growing hashes every name again.
         let more = more.max(self.names.len().saturating_mul(3));
-        let reserved = self.names.try_reserve(more, |at| hasher.hash_one(name_at(manifest, *at)));
+        let reserved = self.names.try_reserve(more, |at| hasher.hash_one(manifest.name_at(*at as usize)));
         reserved.map_err(|_| {
             Error::new(Cause::OutOfMemory, format_args!("could not allocate the index of names"))
         })
@@ -289,7 +289,7 @@ impl Writer {
             return;
         };
         let (manifest, hasher) = (&self.manifest, &self.hasher);
-        let hash = |at: u32| hasher.hash_one(name_at(manifest, at));
+        let hash = |at: u32| hasher.hash_one(manifest.name_at(at as usize));
         self.names.insert_unique(hash(at), at, |at| hash(*at));
     }
 }
@@ -518,9 +518,4 @@ pub(super) fn name_exists() -> Error {
 /// The name of the last object.
 pub(super) fn last_name(manifest: &Manifest) -> Option<&str> {
     manifest.objects.last().map(|object| manifest.texts.get(object.name))
-}
-
-pub(super) fn name_at(manifest: &Manifest, at: u32) -> &[u8] {
-    let object = manifest.objects.get(at as usize);
-    object.map(|o| manifest.texts.get_bytes(o.name)).unwrap_or_default()
 }
