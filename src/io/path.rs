@@ -62,6 +62,14 @@ mod platform {
         }
     }
 
+    /// The outcome of a call that returns 0 if it succeeds.
+    fn done(result: c_int) -> std::io::Result<()> {
+        match result {
+            0 => Ok(()),
+            _ => Err(Error::last_os_error()),
+        }
+    }
+
     impl SystemPath {
         /// A copy of `path`.
         pub fn new(path: &Path) -> Result<SystemPath> {
@@ -111,28 +119,19 @@ mod platform {
         /// Renames the file. Replaces an existing file.
         pub fn rename_to(&self, to: &SystemPath) -> std::io::Result<()> {
             // SAFETY: the strings are local and end in a NUL.
-            match unsafe { libc::rename(self.as_ptr(), to.as_ptr()) } {
-                0 => Ok(()),
-                _ => Err(Error::last_os_error()),
-            }
+            done(unsafe { libc::rename(self.as_ptr(), to.as_ptr()) })
         }
 
         /// Gives the file a second name, which must not exist.
         pub fn link_to(&self, to: &SystemPath) -> std::io::Result<()> {
             // SAFETY: the strings are local and end in a NUL.
-            match unsafe { libc::link(self.as_ptr(), to.as_ptr()) } {
-                0 => Ok(()),
-                _ => Err(Error::last_os_error()),
-            }
+            done(unsafe { libc::link(self.as_ptr(), to.as_ptr()) })
         }
 
         /// Removes the file.
         pub fn remove(&self) -> std::io::Result<()> {
             // SAFETY: the string is local and ends in a NUL.
-            match unsafe { libc::unlink(self.as_ptr()) } {
-                0 => Ok(()),
-                _ => Err(Error::last_os_error()),
-            }
+            done(unsafe { libc::unlink(self.as_ptr()) })
         }
 
         /// The path of an existing file without symbolic links.

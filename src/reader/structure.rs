@@ -197,11 +197,7 @@ pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
         }
     }
     for (key, value) in file.attributes().unwrap_or(Value::EMPTY_MAP).pairs() {
-        let key = match key.kind() {
-            ValueKind::Text(text) => text.as_bytes(),
-            ValueKind::Bytes(bytes) => bytes,
-            _ => b"",
-        };
+        let key = key.as_bytes().unwrap_or_default();
         let named = |e: Error| file.in_file(e.within(format_args!("attribute {}", Quoted(key))));
         check_attribute_bools(value).map_err(named)?;
     }

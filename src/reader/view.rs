@@ -7,7 +7,7 @@ use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Format, LogicalType};
 use crate::model::structure::{each_index, parse_packing, Groups, IndexCheck, LayoutCheck, RowOrder};
-use crate::model::value::{Text, Value, ValueKind};
+use crate::model::value::{Text, Value};
 
 /// One component of a view.
 pub struct ViewPart<'f> {
@@ -226,10 +226,7 @@ impl<'f> Object<'f> {
                 .and_then(parse_packing)
                 .map(|(count, _)| count),
             groups: None,
-            packing: match packing.map(Value::kind) {
-                Some(ValueKind::Text(text)) => Some(text),
-                _ => None,
-            },
+            packing: packing.and_then(Value::text),
             packed_weight: packed_weight.part()?,
             scales: scales.part()?,
             zeros: zeros.map(|z| z.part()).transpose()?,

@@ -216,7 +216,7 @@ impl<'a> Keys<'a> {
         let noted: HashMap<&[u8], (usize, Value<'_>)> = noted
             .into_iter()
             .flat_map(|items| items.iter().enumerate())
-            .filter_map(|(at, item)| Some((name_of(array(item)?.get(0)?)?, (at, item))))
+            .filter_map(|(at, item)| Some((array(item)?.get(0)?.as_bytes()?, (at, item))))
             .collect();
         let (mut keys, mut alignment) = (Vec::new(), DEFAULT_ALIGNMENT);
         let of_blocks = blocks::facts(job);
@@ -336,15 +336,7 @@ pub struct Part {
 
 /// The bytes of a text, or of a byte string that stays one. Readers treat it as a text if it is UTF-8.
 fn text_of(value: Value<'_>) -> Option<&[u8]> {
-    name_of(value)
+    value
+        .as_bytes()
         .filter(|bytes| matches!(value.kind(), ValueKind::Text(_)) || std::str::from_utf8(bytes).is_err())
-}
-
-/// The bytes of a key.
-fn name_of(key: Value<'_>) -> Option<&[u8]> {
-    match key.kind() {
-        ValueKind::Text(text) => Some(text.as_bytes()),
-        ValueKind::Bytes(bytes) => Some(bytes),
-        _ => None,
-    }
 }

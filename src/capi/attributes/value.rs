@@ -220,30 +220,19 @@ pub unsafe extern "C" fn zt_value_read_strings(
         let counted = if lengths.is_null() { 0 } else { items.len() };
         // SAFETY: lengths has space for count elements.
         let lengths = unsafe { arg::output_slice(lengths, counted, "lengths")? };
-        if let Some(at) = items.iter().position(|item| bytes_with_nul(item).is_none()) {
+        if let Some(at) = items.iter().position(|item| item.as_bytes().is_none()) {
             return Err(fail!(InvalidArgument, "element {at} of the array is not a string"));
         }
         let mut lengths = lengths.iter_mut();
         for (place, item) in strings.iter_mut().zip(items.iter()) {
-            let Some((first, count)) = bytes_with_nul(item) else { continue };
-            place.write(first.cast());
+            let Some(bytes) = item.as_bytes() else { continue };
+            place.write(bytes.as_ptr().cast());
             if let Some(length) = lengths.next() {
-                length.write(count);
+                length.write(bytes.len());
             }
         }
         Ok(())
     })
-}
-
-/// The address and length of a text or byte string. A NUL follows it.
-fn bytes_with_nul(value: Value<'_>) -> Option<(*const u8, usize)> {
-    if let Some(text) = value.text() {
-        return Some((text.as_c_bytes().as_ptr(), text.as_bytes().len()));
-    }
-    match value.kind() {
-        ValueKind::Bytes(bytes) => Some((bytes.as_ptr(), bytes.len())),
-        _ => None,
-    }
 }
 
 /// The items of an array. They have to fit in `count` elements of output.

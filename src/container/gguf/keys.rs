@@ -13,7 +13,6 @@ use crate::model::dtype::Dtype;
 use crate::model::manifest::Manifest;
 use crate::model::sort::find_duplicate;
 use crate::model::text::Position;
-use crate::model::value::record::ValueKind;
 use crate::model::value::{Tape, ValueBuilder};
 
 /// The deepest nesting of arrays.
@@ -256,11 +255,7 @@ impl<'t> KeyMap<'t> {
         let sorted = bytes_of::<(&[u8], usize)>(pairs.len());
         self.budget.charge(sorted, "keys that are sorted")?;
         let mut keys = with_capacity(pairs.len())?;
-        keys.extend(pairs.map(|(key, _)| match key.kind() {
-            ValueKind::Text(text) => text.as_bytes(),
-            ValueKind::Bytes(bytes) => bytes,
-            _ => &[],
-        }));
+        keys.extend(pairs.map(|(key, _)| key.as_bytes().unwrap_or_default()));
         if let Some(key) = find_duplicate(&keys, Ord::cmp)? {
             return Err(broken!(Rule::KeyDuplicate, "the key {} is in the file twice", Quoted(key)));
         }

@@ -176,6 +176,15 @@ impl<'a> Value<'a> {
         self.text().map(Text::as_str)
     }
 
+    /// The bytes, if it is a text or a byte string. A NUL follows them.
+    pub fn as_bytes(self) -> Option<&'a [u8]> {
+        match self.kind() {
+            ValueKind::Text(text) => Some(text.as_bytes()),
+            ValueKind::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// Whether it is this text.
     pub fn is_text(self, text: &str) -> bool {
         self.text().is_some_and(|found| found.as_bytes() == text.as_bytes())
