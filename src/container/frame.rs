@@ -1,6 +1,7 @@
 //! The positions of a file's parts, and the input of manifest decoders: the requested bytes of a file.
 
 use crate::error::{broken, fail, Error, Result, Rule};
+use crate::memory::part;
 use crate::model::manifest::Container;
 use std::ops::Range;
 
@@ -180,8 +181,9 @@ impl Input for InMemory<'_> {
     }
 
     fn read(&mut self, range: Range<u64>) -> Result<&[u8]> {
-        let place = |offset: u64| usize::try_from(offset.checked_sub(self.start)?).ok();
-        let bytes = place(range.start).zip(place(range.end)).and_then(|(from, to)| self.bytes.get(from..to));
+        let place = |offset: u64| offset.checked_sub(self.start);
+        let place = place(range.start).zip(place(range.end));
+        let bytes = place.and_then(|(from, to)| part(self.bytes, &(from..to)));
         bytes.ok_or_else(|| {
             fail!(
                 Internal,

@@ -8,6 +8,7 @@ use crate::lock::{Mutex, MutexGuard};
 use foldhash::fast::SeedableRandomState;
 use hashbrown::hash_map::{Entry, HashMap};
 use std::alloc::{alloc, alloc_zeroed, Layout};
+use std::ops::Range;
 
 /// A cache line, which is also the alignment in the specifications.
 #[derive(Clone, Copy)]
@@ -165,6 +166,11 @@ pub fn refill(bytes: &mut Vec<u8>, size: usize) -> Result<()> {
 pub fn in_memory(size: u64) -> Result<usize> {
     usize::try_from(size)
         .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))
+}
+
+/// The bytes `range` of `bytes`; `None` if it exceeds them.
+pub fn part<'b>(bytes: &'b [u8], range: &Range<u64>) -> Option<&'b [u8]> {
+    bytes.get(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)
 }
 
 /// Removes the first `size` bytes from a slice and returns them.

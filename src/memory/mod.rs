@@ -16,8 +16,8 @@ mod slots;
 pub(crate) use budget::bytes_of;
 pub use budget::Budget;
 pub(crate) use buffer::{
-    append, collected, copied, filled, in_memory, joined, owned_text, push, refill, take_front, whole_units,
-    with_capacity, zeroed, DecodedCache,
+    append, collected, copied, filled, in_memory, joined, owned_text, part, push, refill, take_front,
+    whole_units, with_capacity, zeroed, DecodedCache,
 };
 pub use buffer::{try_box, try_box_of_zeros, AlignedBuffer};
 pub use host::HostAllocator;

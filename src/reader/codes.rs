@@ -8,7 +8,7 @@ use crate::convert::scaled::{Elements, Made};
 use crate::convert::{convert_floats, copy_converted, settle};
 use crate::error::{fail, Result};
 use crate::load::{Part, StoredComponent, Taken};
-use crate::memory::{in_memory, take_front, with_capacity, zeroed};
+use crate::memory::{in_memory, part, take_front, with_capacity, zeroed};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::LogicalType;
 use crate::model::structure::Groups;
@@ -207,9 +207,8 @@ impl Codes<'_> {
         let Some((first, bytes)) = &self.bytes else {
             return self.component.unless_changed(self.stored.for_each_in(&range, &mut decode));
         };
-        let [start, end] = [range.start, range.end]
-            .map(|at| usize::try_from(at.saturating_sub(*first)).unwrap_or(usize::MAX));
-        let bytes = bytes.get(start..end).ok_or_else(|| fail!(Internal, "codes that were not decompressed"));
+        let range = range.start.saturating_sub(*first)..range.end.saturating_sub(*first);
+        let bytes = part(bytes, &range).ok_or_else(|| fail!(Internal, "codes that were not decompressed"));
         bytes.and_then(decode).map_err(|e| self.component.wrap(e))
     }
 }

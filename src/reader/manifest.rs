@@ -8,7 +8,9 @@ use crate::container::{
 };
 use crate::digest::xxh3;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
-use crate::memory::{bytes_of, collected, in_memory, push, with_capacity, zeroed, AlignedBuffer, Budget};
+use crate::memory::{
+    bytes_of, collected, in_memory, part, push, with_capacity, zeroed, AlignedBuffer, Budget,
+};
 use crate::model::manifest::Component;
 use crate::model::sort::sort;
 use crate::source::{is_callback_source, with_range, ByteSource, ReadMany, ReadRange};
@@ -248,14 +250,10 @@ impl ReadEnds {
     /// The last bytes of `range`, as far as they are in the tail. `None` if no more of the tail was read than
     /// is needed to detect the container.
     fn in_tail(&self, range: &Range<u64>) -> Option<&[u8]> {
-        let from = usize::try_from(range.start.max(self.tail_start).checked_sub(self.tail_start)?).ok()?;
-        let to = usize::try_from(range.end.checked_sub(self.tail_start)?).ok()?;
-        self.tail.get(from..to).filter(|_| self.tail.len() > END_BYTES && range.end <= self.size)
+        let from = range.start.saturating_sub(self.tail_start);
+        let to = range.end.checked_sub(self.tail_start)?;
+        part(&self.tail, &(from..to)).filter(|_| self.tail.len() > END_BYTES && range.end <= self.size)
     }
-}
-
-fn in_process(range: &Range<u64>) -> Option<Range<usize>> {
-    Some(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)
 }
 
 /// Bytes that are borrowed from a source, or that were read last.
@@ -284,7 +282,7 @@ impl<'s> SourceInput<'s> {
 
     /// The bytes of `range`, if they can be borrowed or are in one of the ends.
     fn available(&self, range: &Range<u64>) -> Option<&'s [u8]> {
-        let in_head = || self.ends.head.get(..self.ends.head_size)?.get(in_process(range)?);
+        let in_head = || part(self.ends.head.get(..self.ends.head_size)?, range);
         let in_tail = || self.ends.in_tail(range).filter(|_| range.start >= self.ends.tail_start);
         self.source.slice(range.clone()).or_else(in_head).or_else(in_tail)
     }

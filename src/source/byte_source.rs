@@ -5,7 +5,7 @@ use super::advice::{unsupported, Advice};
 use super::profile::{page_size, Pages};
 use super::profile::{Change, PageCache, Profile, ReadRange};
 use crate::error::{fail, Result};
-use crate::memory::{in_memory, whole_units, zeroed, AlignedBuffer};
+use crate::memory::{in_memory, part, whole_units, zeroed, AlignedBuffer};
 use std::ops::Range;
 
 /// How many bytes are read at a time if not all of them are needed at once.
@@ -137,20 +137,13 @@ impl<B: AsRef<[u8]> + Send + Sync> MemorySource<B> {
     }
 }
 
-/// The bytes `range` of `bytes`; `None` if it exceeds them.
-pub fn part(bytes: &[u8], range: Range<u64>) -> Option<&[u8]> {
-    let start = usize::try_from(range.start).ok()?;
-    let end = usize::try_from(range.end).ok()?;
-    bytes.get(start..end)
-}
-
 impl<B: AsRef<[u8]> + Send + Sync> ByteSource for MemorySource<B> {
     fn size(&self) -> u64 {
         self.bytes.as_ref().len() as u64
     }
 
     fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
-        part(self.bytes.as_ref(), range)
+        part(self.bytes.as_ref(), &range)
     }
 
     /// The pages of the memory, by its address.

@@ -5,12 +5,13 @@
 //! use the mapping only if that saves most of the work: for slices whose pages are in memory.
 
 use super::advice::{advise_mapped, unsupported, Advice, EVICTS};
-use super::byte_source::{part, ByteSource};
+use super::byte_source::ByteSource;
 use super::direct::DirectFile;
 use super::file::FileSource;
 use super::profile::Pages;
 use super::profile::{Change, PageCache, Profile, ReadRange};
 use crate::error::{fail, is_refusal, Cause, Error, Result, SystemText};
+use crate::memory::part;
 use memmap2::{Mmap, MmapMut, MmapOptions};
 use std::fs::File;
 use std::ops::Range;
@@ -110,11 +111,11 @@ impl ByteSource for MapSource {
         if self.is_private() {
             return None;
         }
-        part(self.bytes(), range)
+        part(self.bytes(), &range)
     }
 
     fn borrow(&self, range: Range<u64>) -> Option<&[u8]> {
-        part(self.bytes(), range)
+        part(self.bytes(), &range)
     }
 
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
@@ -161,7 +162,7 @@ impl ByteSource for MapSource {
 
 impl PageCache for MapSource {
     fn resident(&self, offset: u64) -> Option<bool> {
-        let byte = offset.checked_add(1).and_then(|end| part(self.bytes(), offset..end));
+        let byte = offset.checked_add(1).and_then(|end| part(self.bytes(), &(offset..end)));
         // If a private page was changed, being resident says nothing about the file's page.
         self.file.resident_in(offset, byte.filter(|_| !self.is_private()))
     }

@@ -308,11 +308,7 @@ impl Element {
     /// The size in bytes of what PyTorch counts as an element. For `float4_e2m1fn_x2`, this is a byte with
     /// two numbers. `None` if it is not read.
     pub fn size(self) -> Option<u64> {
-        match self.0.read {
-            Read::Plain(dtype) => Some(dtype.size() as u64),
-            Read::Logical(logical) => Some(logical.block().bytes),
-            Read::Never(_) => None,
-        }
+        self.block().map(|block| block.bytes)
     }
 
     /// The size in bytes of what a storage counts as an element; `None` if it is unknown.
@@ -325,12 +321,14 @@ impl Element {
 
     /// How many elements of a libztensor shape are one element of PyTorch's shape: 2 for `float4_e2m1fn_x2`.
     pub fn elements_per_unit(self) -> u64 {
+        self.block().map_or(1, |block| block.elements)
+    }
+
+    fn block(self) -> Option<Block> {
         match self.0.read {
-            Read::Logical(logical) => {
-                let Block { elements, .. } = logical.block();
-                elements
-            }
-            Read::Plain(_) | Read::Never(_) => 1,
+            Read::Plain(dtype) => Some(dtype.block()),
+            Read::Logical(logical) => Some(logical.block()),
+            Read::Never(_) => None,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::convert::scaled::{
 };
 use crate::error::{broken, fail, Result, Rule};
 use crate::load::Part;
-use crate::memory::{in_memory, refill, with_capacity};
+use crate::memory::{in_memory, part, refill, with_capacity};
 use crate::model::dtype::Dtype;
 use crate::model::structure::each_index;
 use crate::reader::borrowed_or_read::ComponentBytes;
@@ -25,11 +25,7 @@ impl CodeBytes for Stored<'_> {
     fn get(&mut self, range: Range<u64>) -> Result<&[u8]> {
         let short = || fail!(Internal, "codes {range:?} are not there");
         match self {
-            Stored::All(loaded) => {
-                let [start, end] =
-                    [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
-                loaded.as_slice().get(start..end).ok_or_else(short)
-            }
+            Stored::All(loaded) => part(loaded.as_slice(), &range).ok_or_else(short),
             Stored::ByRows { component, bytes } => {
                 // In whole words, so that their bytes can be swapped.
                 let width = component.entry().width().max(1) as u64;
@@ -39,8 +35,8 @@ impl CodeBytes for Stored<'_> {
                 refill(bytes, in_memory(length)?)?;
                 component.run(Part::Range { offset: start, length }, None, bytes, 1)?;
                 swapped_words(bytes, component.entry().width());
-                let [first, last] = [range.start, range.end].map(|at| at.saturating_sub(start) as usize);
-                bytes.get(first..last).ok_or_else(short)
+                part(bytes, &(range.start.saturating_sub(start)..range.end.saturating_sub(start)))
+                    .ok_or_else(short)
             }
         }
     }
