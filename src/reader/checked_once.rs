@@ -100,8 +100,7 @@ impl SharedChecks {
         let mut facts = facts.lock();
         if !list(&mut facts).contains(&fact) {
             check()?;
-            list(&mut facts).try_reserve(1)?;
-            list(&mut facts).push(fact);
+            push(list(&mut facts), fact)?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::container::is_zero;
 use crate::error::{Cause, Error, Result};
 use crate::io::path::{self, SystemPath};
 use crate::io::{files, folder};
-use crate::memory::{try_box, with_capacity};
+use crate::memory::{joined, try_box};
 use crate::source::file::FileSource;
 use crate::source::map::MapSource;
 use crate::source::residence::is_remote;
@@ -142,11 +142,7 @@ pub fn follow(store: &dyn Store, path: &Path) -> Result<Option<PathBuf>> {
 
 /// A path for C: in the platform's encoding, with a NUL at the end.
 pub fn c_path(path: &Path) -> Result<Vec<u8>> {
-    let bytes = path.as_os_str().as_encoded_bytes();
-    let mut text = with_capacity(bytes.len().saturating_add(1))?;
-    text.extend_from_slice(bytes);
-    text.push(0);
-    Ok(text)
+    joined([path.as_os_str().as_encoded_bytes(), &[0]])
 }
 
 /// The file name extensions of unfinished downloads.

@@ -4,7 +4,7 @@
 use crate::container::contents::{ElementCheck, Positions};
 use crate::container::Capabilities;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
-use crate::memory::push;
+use crate::memory::{append, push};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Encoding, Format, Manifest, Object};
 use crate::model::structure::{each_index, Cells, IndexCheck, RowOrder};
@@ -129,10 +129,7 @@ impl ContentCheck {
             OpenCheck::Columns(dtype) => self.for_whole(bytes, dtype, |check, bytes, base| {
                 check.rows.add_columns(dtype, bytes, base, check.to.unique_positions)
             }),
-            OpenCheck::Coordinates => {
-                let reserved = self.coords.0.try_reserve(bytes.len());
-                reserved.map(|()| self.coords.0.extend_from_slice(bytes)).map_err(Error::from)
-            }
+            OpenCheck::Coordinates => append(&mut self.coords.0, bytes),
         };
         checked.map_err(|error| advise(self.to, error))
     }
@@ -186,9 +183,7 @@ impl ContentCheck {
         let place = base.saturating_add(bytes.len() as u64).saturating_sub(1);
         match self.last_bytes.iter_mut().find(|(other, ..)| *other == at) {
             Some(known) => *known = (at, place, *last),
-            None => {
-                push(&mut self.last_bytes, (at, place, *last))?;
-            }
+            None => push(&mut self.last_bytes, (at, place, *last))?,
         }
         Ok(())
     }
@@ -320,8 +315,7 @@ impl Rows {
                     "its column index {at} is {column}, not above the one before it"
                 ));
             }
-            push(&mut self.descents, at)?;
-            Ok(())
+            push(&mut self.descents, at)
         })
     }
 }

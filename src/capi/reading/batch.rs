@@ -143,8 +143,7 @@ pub unsafe extern "C" fn zt_read_batch(
                 if !batch.keep_going || !is_of_the_file(&error) {
                     return Err(error);
                 }
-                push(&mut refused, (tag, error))?;
-                Ok(())
+                push(&mut refused, (tag, error))
             };
             // SAFETY: requests has count structs.
             let mut plan = unsafe { plan(file, requests, count, keep)? };

@@ -295,8 +295,7 @@ fn component(d: &mut FieldReader<'_>, role: TextId, dialect: Dialect) -> Result<
     component.set_size(size);
     component.set_size_declared(size.is_some());
     keys.end(&d.cursor)?;
-    add(&d.cursor, &mut d.manifest.components, component)?;
-    Ok(())
+    add(&d.cursor, &mut d.manifest.components, component)
 }
 
 const DTYPES: [(u64, Dtype); Dtype::ALL.len()] = packed_dtypes(Dtype::ALL);

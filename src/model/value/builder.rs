@@ -217,8 +217,7 @@ impl<'t> ValueBuilder<'t> {
         }
         let start = self.tape.size();
         self.put(&[tag, 0, 0, 0, 0, 0, 0, 0, 0], argument)?;
-        push(&mut self.tape.open, Open { start, count: 0, left, elements: 0 })?;
-        Ok(())
+        push(&mut self.tape.open, Open { start, count: 0, left, elements: 0 })
     }
 
     #[inline(always)]

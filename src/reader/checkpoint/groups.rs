@@ -352,8 +352,7 @@ impl<'f> Finder<'f> {
             Err(why) => Err(try_box(why)?),
         };
         let (named_by, module) = (table_position(at)?, table_position(module.len())?);
-        push(&mut self.groups.all, Group { scheme, tensors: start, named_by, module, shape, rank, form })?;
-        Ok(())
+        push(&mut self.groups.all, Group { scheme, tensors: start, named_by, module, shape, rank, form })
     }
 
     /// Whether neither a tensor nor another weight has the name of the weight; from now on, this one has it.

@@ -38,8 +38,7 @@ impl ModelFiles {
     fn add(&mut self, path: PathBuf, budget: &Budget) -> Result<()> {
         let size = path.as_os_str().len().saturating_add(size_of::<PathBuf>());
         budget.charge(size as u64, "the paths of the parts")?;
-        push(&mut self.paths, path)?;
-        Ok(())
+        push(&mut self.paths, path)
     }
 }
 
