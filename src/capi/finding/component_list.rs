@@ -108,7 +108,7 @@ unsafe fn list(
     let Range { start, end } = component_range(file, object)?;
     let start = start.saturating_add(first).min(end);
     // SAFETY: the caller ensures this.
-    unsafe { fill_array(infos, count, (start..end).map(|index| info(file, index))) }
+    unsafe { fill_array(infos, count, start..end, |index| info(file, index)) }
 }
 
 /// The components of the file that are listed.

@@ -66,7 +66,7 @@ pub unsafe extern "C" fn zt_load_get_part_stats(
                 })
             });
             // SAFETY: stats has count structs; the first begins with its size.
-            unsafe { fill_array(stats, count, found) }
+            unsafe { fill_array(stats, count, found, |found| found) }
         })
     })
 }
