@@ -241,6 +241,9 @@ impl<'f> InfoWriter<'f> {
     #[inline(always)]
     fn array_component(&self, object: &Object) -> Option<usize> {
         let first = object.component_start as usize;
+        if object.format == Format::Dense && object.component_count == 1 {
+            return Some(first); // usual; such a component has been checked to be "data"
+        }
         let is_data = |at: &usize| {
             let component = self.components.get(first.wrapping_add(*at));
             component.is_some_and(|c| self.manifest.texts.get_bytes(c.role) == b"data")
