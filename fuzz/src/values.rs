@@ -2,7 +2,7 @@
 
 use arbitrary::{Result, Unstructured};
 use ciborium::Value as Other;
-use ztensor::model::value::{order, ValueKind, Value};
+use ztensor::model::value::{order, Value, ValueKind};
 
 pub use crate::tree::Tree;
 
