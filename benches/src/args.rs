@@ -30,7 +30,7 @@ Options:
   --hold       holds the free memory of a virtual machine between timed sections (benches/src/balloon.rs)
   --cpu        times of the processors, of all threads, instead of the clock's: for rows that no disk bounds, on a
                machine that does something else, too
-  --markdown FILE  prints the tables of docs/results.md from what --json wrote, and measures nothing
+  --markdown FILE  prints the tables of results.md from what --json wrote, and measures nothing
   --help       prints this
 
 Example: ztensor-bench --dir target/bench --json target/bench/results.json load cold_load

@@ -1,4 +1,4 @@
-//! Writes docs/results.md from the output of a run with `--json`: rows with targets, and rows of groups
+//! Writes results.md from the output of a run with `--json`: rows with targets, and rows of groups
 //! without targets.
 
 use serde_json::Value;
