@@ -140,8 +140,8 @@ pub(in crate::capi) unsafe fn fill_array<T: SizedStruct, I>(
     let (mut place, mut filled) = (infos, 0usize);
     let mut whole = MaybeUninit::uninit();
     for one in found.take(count) {
-        // A struct that is made in memory of its own and copied takes longer than everything else. So there is
-        // one call of `describe`, which the compiler can inline, and it writes to where the struct belongs.
+        // `describe` writes the struct to its place. To make it elsewhere and copy it takes longer than
+        // everything else. It is called at one place only, so that the compiler inlines it.
         let made: *mut T = if stride >= size_of::<T>() { place } else { whole.as_mut_ptr() };
         // SAFETY: there are `count` structs of `stride` bytes, which begin with their size. Fields of a newer
         // header are set to zero.

@@ -53,9 +53,10 @@ pub unsafe extern "C" fn zt_load_get_part_stats(
                 return Ok(0);
             }
             let parts = load.parts()?.get(first..).unwrap_or_default().iter();
-            let found = parts.map_while(|read| {
-                let source = load.source_stats(read)?;
-                Some(zt_load_part_stats {
+            let found = parts.map_while(|read| Some((read, load.source_stats(read)?)));
+            // SAFETY: stats has count structs; the first begins with its size.
+            unsafe {
+                fill_array(stats, count, found, |(read, source)| zt_load_part_stats {
                     struct_size: 0,
                     file: read.file,
                     stored_bytes: source.stored_bytes,
@@ -64,9 +65,7 @@ pub unsafe extern "C" fn zt_load_get_part_stats(
                     part: read.part,
                     reserved: 0,
                 })
-            });
-            // SAFETY: stats has count structs; the first begins with its size.
-            unsafe { fill_array(stats, count, found, |found| found) }
+            }
         })
     })
 }
