@@ -319,7 +319,9 @@ impl Header<'_> {
             self.scan.expect(b':', "expected \":\"")?;
             self.text(&mut to)?;
         }
-        let ValueKind::Map(map) = to.end()?.kind() else { return Err(fail!(Internal, "a map is no map")) };
+        let ValueKind::Map(map) = to.end()?.kind() else {
+            return Err(fail!(Internal, "a map was read as another kind of value"));
+        };
         let temporary = bytes_to_compare(map.len());
         self.budget.charge(temporary, "keys that are compared")?;
         if !keys_are_unique(map.iter())? {
