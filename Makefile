@@ -49,7 +49,8 @@ demo: build ## open, verify and read real files; convert a real model and load i
 	sh examples/demo.sh $(T)/lib $(T)/release/zt $(T)/demo
 
 check: lint ## what to run before a commit: lint, unit tests and C tests in C99
-	$(CARGO) test --workspace --lib --bins --locked
+	CARGO_PROFILE_DEV_OPT_LEVEL=0 $(CARGO) test --workspace --lib --locked
+	$(CARGO) test --workspace --bins --locked
 	$(CARGO) build --lib --locked
 	@sh cmake/stage_libraries.sh $(T)/debug $(T)/check $(VERSION)
 	LANGUAGES=c99 ZT_STEP=7 sh c_tests/run.sh $(T)/check $(T)/c_tests/check
