@@ -99,12 +99,15 @@ build_library() {
 # Reading, writing, corpus, round trips. Leaves out tests of this repository's files and of this machine's
 # programs.
 rust_crates="--test read --test write --test convert --test hostile --test formats"
-rust_modules="append attributes convert copy corpus edit foreign hostile laid_out load models reading roundtrip slices v2_corpus
+rust_modules="append attributes convert copy corpus edit foreign hostile archive_arrays load models reading roundtrip slices v2_corpus
     v2_shards verify writer written_ztensor_2"
 
 # test_rust [CARGO_ARGUMENT...]
 test_rust() {
     cargo_for_target test --package ztensor-c --no-fail-fast "$@" --lib || return 1
+    for module in $rust_modules; do
+        grep -qx "mod $module;" tests/*/main.rs || { echo "no tests are in a module $module"; return 1; }
+    done
     # shellcheck disable=SC2086,SC2046 # lists of words
     cargo_for_target test --package ztensor-c --no-fail-fast "$@" $rust_crates -- $(printf '%s:: ' $rust_modules)
 }
