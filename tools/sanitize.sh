@@ -25,7 +25,7 @@ rust)
         CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=line-tables-only CARGO_TARGET_DIR="$build" \
         ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 LSAN_OPTIONS="suppressions=$build/leaks-meant:print_suppressions=0" \
         cargo test --locked --no-fail-fast --package ztensor-c --target "$target" -- \
-        --skip fits_into_a_small_address_space --skip program_of_the_readme_runs
+        --skip fits_into_a_small_address_space --skip program_of_the_embedding_page
     exit
     ;;
 address)
