@@ -294,6 +294,28 @@ fn a_model_opens_by_its_index_and_by_one_of_its_files() {
     assert!(status == status::UNSUPPORTED && text.contains("folders cannot be listed over HTTP"), "{text}");
 }
 
+/// The names of parts come from the index. They are names, not pieces of a URL.
+#[test]
+fn a_part_may_have_a_question_mark_or_number_sign_in_its_name() {
+    let server = Server::start();
+    let put = |from: &str, path: &str| {
+        let bytes = std::fs::read(corpus("amber-hf-sharded").join(from)).unwrap();
+        server.put(&format!("/m/{path}"), bytes, &format!("\"{from}\""));
+    };
+    let [first, second, third] = [1, 2, 3].map(|number| format!("model-{number:05}-of-00003.safetensors"));
+    put(&first, &first);
+    put(&second, &second);
+    put(&third, "a%3Fb%23c.safetensors");
+    let index = corpus("amber-hf-sharded").join("model.safetensors.index.json");
+    let index = std::fs::read_to_string(index).unwrap().replace(&third, "a?b#c.safetensors");
+    server.put("/m/model.safetensors.index.json", index.into_bytes(), "\"index\"");
+    let model = open(&server.url("/m/model.safetensors.index.json"));
+    assert_eq!((model.parts(), model.count()), (3, 12));
+    for at in 0..model.count() {
+        assert!(!model.read(at).unwrap().is_empty());
+    }
+}
+
 #[test]
 fn one_object_is_a_source() {
     let (server, _) = served(40, 30_000);

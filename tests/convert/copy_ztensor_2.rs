@@ -127,6 +127,23 @@ fn a_type_that_2_does_not_know_does_not_become_one_that_1_2_knows() {
     }
 }
 
+/// Only the stored bytes of an unknown type can be copied, and 1.2 does not have this encoding.
+#[test]
+fn a_compressed_component_of_an_unknown_type_is_not_copied_to_1_2() {
+    let part = Part::new("data", "u8", *b"anything").of_type("acme").seekable(8);
+    let made = common::open(file(&[Object::new("t", "dense", &[8], vec![part])]));
+    let mut failure = None;
+    let written = common::written(&WriterOptions::default(), |w| {
+        failure = w.copy(made.objects().next().unwrap(), "t").err();
+    });
+    let failure = failure.unwrap();
+    assert_eq!(failure.cause(), Cause::Unsupported, "{failure}");
+    let words = "component \"data\": spec 1.2.0 cannot represent the encoding \"zt.zstd-seekable/1\" of the \
+                 unknown type \"acme\"";
+    assert!(failure.message().contains(words), "{failure}");
+    assert_eq!(common::open(written).object_count(), 0);
+}
+
 #[test]
 fn an_object_that_lacks_a_component_of_its_format_is_not_copied() {
     let part = Part::new("values", "u8", *b"12");

@@ -5,7 +5,7 @@ use crate::common;
 
 use common::ztensor_2::{file, Part};
 use common::{Random, Sample};
-use ztensor::error::{Cause, Error};
+use ztensor::error::{Cause, Error, Rule};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::Format;
 use ztensor::reader::{
@@ -186,6 +186,14 @@ fn arrays_of_another_size_than_their_shape_are_refused() {
         assert_eq!(object.size_as(Dtype::F32).unwrap(), 256);
         let whole = object.read_as(Dtype::F32, &mut [0; 256]).unwrap_err();
         assert!(matches!(whole.cause(), Cause::Broken(_)), "{whole}");
+        let view = object.tensor_view().map(drop).unwrap_err();
+        assert_eq!(view.cause(), Cause::Broken(Rule::DenseSize), "{view}");
+        let slab = Hyperslab { start: &[0, 0], count: &[1, 32], step: None };
+        assert_eq!(object.read_slice(&slab, &mut [0; 18]).unwrap_err().cause(), view.cause());
+        assert_eq!(common::verify(&file).unwrap_err().cause(), view.cause());
+        // The bytes themselves can be read.
+        let component = object.components().next().unwrap();
+        assert_eq!(common::read(&component), vec![0x11; 18 * blocks as usize]);
         for selected in [Selected::Whole, Selected::Rows { first: 0, rows: 1, stride: 1 }] {
             let error = read(&object, &selected, Dtype::F32, 256).unwrap_err();
             assert_eq!(error.cause(), whole.cause(), "{error}");
