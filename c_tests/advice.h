@@ -54,6 +54,10 @@ static inline int prefetches(void)
 #endif
 }
 
+/* Every advice there is: what the others test. */
+static const zt_advice all_advice[] = {ZT_ADVICE_NONE, ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_WILLNEED, ZT_ADVICE_POPULATE,
+                                       ZT_ADVICE_EVICT, ZT_ADVICE_RELEASE};
+
 /* Whether advice on a file in this mode is available. */
 static inline int takes_advice(zt_advice advice, zt_mode mode)
 {
@@ -68,8 +72,11 @@ static inline int takes_advice(zt_advice advice, zt_mode mode)
         return maps ? prefetches() : has_advice();
     case ZT_ADVICE_EVICT:
         return has_posix_advice() && mode != ZT_MODE_PRIVATE;
-    default:
+    case ZT_ADVICE_RELEASE:
         return releases_pages() && maps && mode != ZT_MODE_PRIVATE;
+    default:
+        printf("takes_advice does not know advice %u\n", advice);
+        abort();
     }
 }
 

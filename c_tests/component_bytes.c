@@ -213,11 +213,9 @@ static zt_status wanted(const zt_component *c, zt_advice advice, zt_mode mode)
 
 static void advise(const zt_component *c, zt_mode mode)
 {
-    static const zt_advice all[] = {ZT_ADVICE_NONE, ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_WILLNEED, ZT_ADVICE_POPULATE,
-                                    ZT_ADVICE_RELEASE, ZT_ADVICE_EVICT};
     size_t i;
-    for (i = 0; i < COUNT(all); i++)
-        CHECK_STATUS(zt_component_advise(c, all[i]), wanted(c, all[i], mode));
+    for (i = 0; i < COUNT(all_advice); i++)
+        CHECK_STATUS(zt_component_advise(c, all_advice[i]), wanted(c, all_advice[i], mode));
 }
 
 /* Released pages are read again. */

@@ -130,7 +130,7 @@ static void dtype_names(void)
     }
     CHECK_U64(ZT_DTYPE_OTHER, 0);
     CHECK(zt_dtype_name(ZT_DTYPE_OTHER) == NULL && zt_dtype_size(ZT_DTYPE_OTHER) == 0);
-    CHECK(zt_dtype_name(255) == NULL && zt_dtype_size(255) == 0);
+    CHECK(zt_dtype_name((zt_dtype)COUNT(dtypes) + 1) == NULL && zt_dtype_size((zt_dtype)COUNT(dtypes) + 1) == 0);
     for (i = 0; i < COUNT(strange); i++)
         CHECK(zt_dtype_name(strange[i]) == NULL && zt_dtype_size(strange[i]) == 0);
     CHECK_STATUS(zt_dtype_from_name(NULL, &dtype), ZT_ERROR_INVALID_ARGUMENT);
@@ -146,6 +146,7 @@ static void containers_and_blocks(void)
     zt_type type;
     for (i = 0; i < COUNT(names); i++)
         CHECK_STR(zt_container_name((zt_container)i + 1), names[i]);
+    CHECK(zt_container_name((zt_container)i + 1) == NULL);
     CHECK(ZT_CONTAINER_ZT_0_1 == 1 && ZT_CONTAINER_SAFETENSORS == 6 && ZT_CONTAINER_TORCH == 9);
     CHECK(zt_container_name(ZT_CONTAINER_NONE) == NULL && zt_container_name(255) == NULL);
     CHECK_STATUS(zt_type_block(ZT_TYPE_NONE, &elements, &bytes), ZT_ERROR_INVALID_ARGUMENT);
@@ -254,7 +255,7 @@ static void format_and_encoding_names(void)
     CHECK(ZT_FORMAT_OTHER == 0 && ZT_ENCODING_DEFAULT == 0 && ZT_ENCODING_OTHER == 3);
     CHECK(zt_format_name(ZT_FORMAT_OTHER) == NULL && zt_format_name(5) == NULL);
     CHECK(zt_encoding_name(ZT_ENCODING_DEFAULT) == NULL && zt_encoding_name(ZT_ENCODING_OTHER) == NULL);
-    CHECK(zt_encoding_name(255) == NULL);
+    CHECK(zt_encoding_name(encodings[COUNT(encodings) - 1].number + 1) == NULL);
     for (i = 0; i < COUNT(strange); i++)
         CHECK(zt_format_name(strange[i]) == NULL && zt_encoding_name(strange[i]) == NULL);
 }
