@@ -83,7 +83,11 @@ fn rule_of(cause: Cause) -> Option<Rule> {
         Cause::DigestMismatch => Some(Rule::Zt2Digest),
         Cause::Broken(rule) => match rule {
             Rule::DigestForm => Some(Rule::Zt2Digest),
-            Rule::ZstdCorrupt | Rule::ZstdLength | Rule::ZstdTrailing => Some(Rule::Zt2Encoding),
+            Rule::ZstdCorrupt
+            | Rule::ZstdLength
+            | Rule::ZstdTrailing
+            | Rule::EncodingCorrupt
+            | Rule::EncodingLength => Some(Rule::Zt2Encoding),
             Rule::BoolByte | Rule::CsrIndptrOrder | Rule::CsrColumn | Rule::CooCoordinate => {
                 Some(Rule::Zt2LayoutData)
             }
