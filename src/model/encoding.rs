@@ -92,12 +92,12 @@ impl Encoding {
         Encoding::written().find(|encoding| encoding.name() == Some(name))
     }
 
-    /// The encodings that can be written.
+    /// The encodings that files up to 1.2 can be written with.
     pub fn written() -> impl Iterator<Item = Encoding> {
         Encoding::KNOWN.into_iter().filter(|encoding| encoding.is_written())
     }
 
-    /// Whether files can be written with it.
+    /// Whether files up to 1.2 can be written with it.
     pub const fn is_written(self) -> bool {
         match (self, self.codec()) {
             (Encoding::Other, _) => false,
