@@ -148,6 +148,26 @@ pub fn read_parallel(path: &Path, dst: &mut [u8], len: usize, threads: usize, bl
     });
 }
 
+/// Reads with O_DIRECT like `read_parallel`. Each thread reads into a huge page, and copies from there to `dst`.
+pub fn read_and_copy(path: &Path, dst: &mut [u8], len: usize, n: usize) {
+    const BLOCK: usize = 2 << 20;
+    let file = open_read(path, true);
+    let (out, next) = (Shared::new(dst), Next::new(len, BLOCK));
+    threads(n, || {
+        let mut page = Anon::untouched(BLOCK, true);
+        while let Some(at) = next.take() {
+            let size = BLOCK.min(len - at);
+            let mut got = 0;
+            while got < size {
+                let r = file.read_at(&mut page.slice_mut()[got..], (at + got) as u64).expect("read");
+                assert!(r > 0, "unexpected end of file");
+                got += r;
+            }
+            unsafe { out.range(at, size) }.copy_from_slice(&page.slice()[..size]);
+        }
+    });
+}
+
 /// Reads sequentially through the page cache into a small reused buffer. Afterwards the file is cached in the
 /// same way, whoever wrote it.
 pub fn warm(path: &Path) {

@@ -50,6 +50,14 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
     }
     limit(2, 1, true, true);
     limit(2, 8, true, true);
+    for threads in [2, 4] {
+        let (b, cold) = (&b, &cold);
+        let name = format!("limit: O_DIRECT pread, {threads} threads, 2 MiB, copied to 4 KiB pages");
+        cases.push(timed(Role::Limit, name, move || {
+            let d = || unsafe { small.range(0, buffer) };
+            cold(&b.zt, true, &|| sys::read_and_copy(&b.zt, d(), b.len, threads))
+        }));
+    }
     for (name, dst, threads, direct) in [
         ("libztensor batch, direct auto, 2 MiB pages", huge, 2, zt::DIRECT_AUTO),
         ("libztensor batch, direct auto, 4 KiB pages", small, 2, zt::DIRECT_AUTO),
@@ -57,6 +65,7 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
         ("libztensor batch, direct always, 2 MiB pages", huge, 2, zt::DIRECT_ALWAYS),
         ("libztensor batch, direct always, 4 KiB pages", small, 2, zt::DIRECT_ALWAYS),
         ("libztensor batch, direct auto, 1 thread", huge, 1, zt::DIRECT_AUTO),
+        ("libztensor batch, direct auto, threads by default", huge, 0, zt::DIRECT_AUTO),
     ] {
         let (b, cold, why) = (&b, &cold, &why);
         cases.push(timed(Role::Libztensor, name, move || {
