@@ -312,8 +312,23 @@ impl<'a> Heap<'a> {
     }
 
     /// The items, front to back.
-    pub fn items(&self, id: Id) -> Items<'_> {
-        Items { items: &self.items, place: self.front(id) }
+    pub fn items(&self, id: Id) -> impl Iterator<Item = Value> + use<'_, 'a> {
+        let mut place = self.front(id);
+        std::iter::from_fn(move || self.next(&mut place))
+    }
+
+    /// The start of a chain.
+    pub fn front(&self, id: Id) -> Place {
+        let chain = self.chains.get(id as usize).copied().unwrap_or_default();
+        Place { next: chain.first, left: chain.count }
+    }
+
+    /// The next item.
+    pub fn next(&self, place: &mut Place) -> Option<Value> {
+        place.left = place.left.checked_sub(1)?;
+        let item = self.items.get(place.next as usize)?;
+        place.next = item.next;
+        Some(item.value)
     }
 
     /// The items, if there are at most `N`.
@@ -397,48 +412,11 @@ impl Drop for Heap<'_> {
     }
 }
 
-/// The items of a chain. Nothing may be added while it is used.
-#[derive(Clone)]
-pub struct Items<'h> {
-    items: &'h [Item],
-    place: Place,
-}
-
-impl Iterator for Items<'_> {
-    type Item = Value;
-
-    fn next(&mut self) -> Option<Value> {
-        self.place.step(self.items)
-    }
-}
-
 /// A position in a chain that remains valid while other chains are used.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     next: Id,
     left: u32,
-}
-
-impl Place {
-    fn step(&mut self, items: &[Item]) -> Option<Value> {
-        self.left = self.left.checked_sub(1)?;
-        let item = items.get(self.next as usize)?;
-        self.next = item.next;
-        Some(item.value)
-    }
-}
-
-impl Heap<'_> {
-    /// The start of a chain.
-    pub fn front(&self, id: Id) -> Place {
-        let chain = self.chains.get(id as usize).copied().unwrap_or_default();
-        Place { next: chain.first, left: chain.count }
-    }
-
-    /// The next item.
-    pub fn next(&self, place: &mut Place) -> Option<Value> {
-        place.step(&self.items)
-    }
 }
 
 /// A reason as text.
