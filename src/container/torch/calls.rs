@@ -2,7 +2,7 @@
 
 use super::globals::{Element, Global, Unreadable};
 use super::values::{wrong, CollectionKind, Heap, Id, Reason, Storage, Tensor, Value};
-use crate::error::{broken, fail, Error, Result, Rule};
+use crate::error::{broken, fail, Result, Rule};
 use crate::model::manifest::element_count;
 use std::ops::RangeInclusive;
 
@@ -12,26 +12,17 @@ const MAX_RANK: usize = 64;
 /// The most arguments of a function.
 const MAX_ARGUMENTS: usize = 16;
 
-/// The arguments of a call.
-struct Arguments {
-    values: [Value; MAX_ARGUMENTS],
-}
+/// The arguments of a call. Those that are left out are `None`.
+type Arguments = [Value; MAX_ARGUMENTS];
 
-impl Arguments {
-    fn of(heap: &Heap<'_>, arguments: Id, expected: RangeInclusive<usize>, what: &str) -> Result<Arguments> {
-        let count = heap.count(arguments);
-        match heap.array::<MAX_ARGUMENTS>(arguments) {
-            Some((values, count)) if expected.contains(&count) => Ok(Arguments { values }),
-            _ => {
-                let (min, max) = (expected.start(), expected.end());
-                Err(wrong(format_args!("{what} has {count} arguments, not {min} to {max}")))
-            }
+fn arguments(heap: &Heap<'_>, of: Id, expected: RangeInclusive<usize>, what: &str) -> Result<Arguments> {
+    let count = heap.count(of);
+    match heap.array(of) {
+        Some((values, count)) if expected.contains(&count) => Ok(values),
+        _ => {
+            let (min, max) = (expected.start(), expected.end());
+            Err(wrong(format_args!("{what} has {count} arguments, not {min} to {max}")))
         }
-    }
-
-    /// An argument; `None` if there is no such argument.
-    fn get(&self, at: usize) -> Value {
-        self.values.get(at).copied().unwrap_or(Value::None)
     }
 }
 
@@ -117,24 +108,24 @@ pub fn foreign(heap: &mut Heap<'_>, parts: &[Value]) -> Result<Value> {
 }
 
 /// What a function returns for a tuple of arguments.
-pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value> {
+pub fn call(heap: &mut Heap<'_>, function: Global, tuple: Id) -> Result<Value> {
     let of_tensors =
         function.rebuilds_from_storage() || matches!(function, Global::RebuildParameter | Global::Rebuild(_));
-    if of_tensors && heap.items(arguments).next().is_some_and(is_foreign) {
-        return foreign(heap, &[Value::Global(function), Value::Items(CollectionKind::Tuple, arguments)]);
+    if of_tensors && heap.items(tuple).next().is_some_and(is_foreign) {
+        return foreign(heap, &[Value::Global(function), Value::Items(CollectionKind::Tuple, tuple)]);
     }
-    let given = |heap: &Heap<'_>, expected, what| Arguments::of(heap, arguments, expected, what);
+    let given = |heap: &Heap<'_>, expected, what| arguments(heap, tuple, expected, what);
     match function {
-        Global::Dict => dict(heap, arguments),
+        Global::Dict => dict(heap, tuple),
         Global::DefaultDict => heap.empty(CollectionKind::Dict),
-        Global::Set => match given(heap, 0..=1, "a set")?.get(0) {
+        Global::Set => match given(heap, 0..=1, "a set")?[0] {
             Value::None => heap.empty(CollectionKind::Set),
             Value::Items(CollectionKind::List | CollectionKind::Tuple | CollectionKind::Set, id) => {
                 heap.copy(CollectionKind::Set, id)
             }
             other => Err(wrong(format_args!("a set is made of {}", other.kind()))),
         },
-        Global::Size => match given(heap, 1..=1, "torch.Size")?.get(0) {
+        Global::Size => match given(heap, 1..=1, "torch.Size")?[0] {
             Value::Items(CollectionKind::Tuple | CollectionKind::List, id) => {
                 Ok(Value::Items(CollectionKind::Tuple, id))
             }
@@ -143,7 +134,7 @@ pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Valu
         Global::Encode => encoded(heap, &given(heap, 2..=3, "_codecs.encode")?),
         Global::ByteArray => {
             let given = given(heap, 0..=3, "a bytearray")?;
-            match given.get(0) {
+            match given[0] {
                 Value::Text(_) => encoded(heap, &given),
                 bytes @ (Value::Bytes(_) | Value::Latin1(_)) => Ok(bytes),
                 _ => Ok(Value::Opaque),
@@ -151,9 +142,9 @@ pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Valu
         }
         Global::Opaque => Ok(Value::Opaque),
         Global::RebuildTensor | Global::RebuildTensorV2 | Global::RebuildTensorV3 => {
-            rebuild(heap, function, arguments)
+            rebuild(heap, function, tuple)
         }
-        Global::RebuildParameter => match given(heap, 3..=4, "_rebuild_parameter")?.get(0) {
+        Global::RebuildParameter => match given(heap, 3..=4, "_rebuild_parameter")?[0] {
             tensor @ Value::Tensor(_) => Ok(tensor),
             other => Err(wrong(format_args!("a parameter is made of {}", other.kind()))),
         },
@@ -167,14 +158,14 @@ pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Valu
         | Global::Dtype(_)
         | Global::Storage(_)
         | Global::UntypedStorage => {
-            foreign(heap, &[Value::Global(function), Value::Items(CollectionKind::Tuple, arguments)])
+            foreign(heap, &[Value::Global(function), Value::Items(CollectionKind::Tuple, tuple)])
         }
     }
 }
 
 /// An empty dict, or a dict from another one or a list of pairs.
-fn dict(heap: &mut Heap<'_>, arguments: Id) -> Result<Value> {
-    let from = match Arguments::of(heap, arguments, 0..=1, "a dict")?.get(0) {
+fn dict(heap: &mut Heap<'_>, tuple: Id) -> Result<Value> {
+    let from = match arguments(heap, tuple, 0..=1, "a dict")?[0] {
         Value::None => return heap.empty(CollectionKind::Dict),
         Value::Items(CollectionKind::Dict, id) => return heap.copy(CollectionKind::Dict, id),
         Value::Items(CollectionKind::List | CollectionKind::Tuple, id) => id,
@@ -198,10 +189,10 @@ fn dict(heap: &mut Heap<'_>, arguments: Id) -> Result<Value> {
 
 /// Bytes that protocol 2 stores as a text.
 fn encoded(heap: &Heap<'_>, given: &Arguments) -> Result<Value> {
-    let Value::Text(text) = given.get(0) else {
-        return Err(wrong(format_args!("{} is encoded", given.get(0).kind())));
+    let Value::Text(text) = given[0] else {
+        return Err(wrong(format_args!("{} is encoded", given[0].kind())));
     };
-    match heap.text(given.get(1)) {
+    match heap.text(given[1]) {
         Some(b"latin1" | b"latin-1") => Ok(Value::Latin1(text)),
         Some(b"utf-8" | b"utf8" | b"ascii") => Ok(Value::Bytes(text)),
         _ => Ok(Value::Opaque),
@@ -210,11 +201,11 @@ fn encoded(heap: &Heap<'_>, given: &Arguments) -> Result<Value> {
 
 /// A tensor that is rebuilt with a type and attributes of its own, which are ignored here.
 fn rebuild_from_type(heap: &mut Heap<'_>, given: &Arguments) -> Result<Value> {
-    match (given.get(0), given.get(1), given.get(2)) {
-        (Value::Global(function), class, Value::Items(CollectionKind::Tuple, arguments))
+    match (given[0], given[1], given[2]) {
+        (Value::Global(function), class, Value::Items(CollectionKind::Tuple, tuple))
             if function.rebuilds_from_storage() =>
         {
-            let made = rebuild(heap, function, arguments)?;
+            let made = rebuild(heap, function, tuple)?;
             let tensor = match made {
                 // Another class may give the elements another meaning.
                 Value::Tensor(id) if class != Value::Global(Global::TensorType) => heap.tensor(id).copied(),
@@ -226,14 +217,14 @@ fn rebuild_from_type(heap: &mut Heap<'_>, given: &Arguments) -> Result<Value> {
         (
             Value::Global(Global::RebuildParameter),
             Value::Global(Global::TensorType),
-            Value::Items(_, arguments),
-        ) => call(heap, Global::RebuildParameter, arguments),
-        (function, class, arguments) => foreign(heap, &[function, class, arguments]),
+            Value::Items(_, tuple),
+        ) => call(heap, Global::RebuildParameter, tuple),
+        (function, class, tuple) => foreign(heap, &[function, class, tuple]),
     }
 }
 
 /// (storage, offset, size, stride, requires_grad, hooks, [dtype of v3], metadata)
-fn rebuild(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value> {
+fn rebuild(heap: &mut Heap<'_>, function: Global, tuple: Id) -> Result<Value> {
     let has_dtype = function == Global::RebuildTensorV3;
     // If there is metadata, it is the last argument.
     let (expected, metadata_at) = match function {
@@ -241,29 +232,29 @@ fn rebuild(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value
         Global::RebuildTensorV3 => (7..=8, 7),
         _ => (6..=7, 6),
     };
-    let given = Arguments::of(heap, arguments, expected, "_rebuild_tensor")?;
-    let Value::Storage(id) = given.get(0) else {
-        return Err(wrong(format_args!("a tensor is made of {}, not of a storage", given.get(0).kind())));
+    let given = arguments(heap, tuple, expected, "_rebuild_tensor")?;
+    let Value::Storage(id) = given[0] else {
+        return Err(wrong(format_args!("a tensor is made of {}, not of a storage", given[0].kind())));
     };
     let storage = *heap.storage(id).ok_or_else(|| wrong(format_args!("a storage is not there")))?;
-    let (element, foreign) = match (has_dtype, given.get(6), storage.element) {
+    let (element, foreign) = match (has_dtype, given[6], storage.element) {
         (true, Value::Global(Global::Dtype(element)), _) => (element, None),
         (true, Value::Foreign(id), _) => (Element::unknown(), Some(id)),
         (true, other, _) => return Err(wrong(format_args!("the dtype of a tensor is {}", other.kind()))),
         (false, _, Some(element)) => (element, storage.foreign),
         (false, _, None) => return Err(wrong(format_args!("a tensor of an UntypedStorage has no dtype"))),
     };
-    let offset = number(given.get(1)).ok_or_else(|| {
-        broken!(Rule::TorchView, "the storage offset of a tensor is {}", Shown(given.get(1)))
-    })?;
-    let (numbers, rank) = shape_and_strides(heap, given.get(2), given.get(3))?;
+    let wrong_offset = || broken!(Rule::TorchView, "the storage offset of a tensor is {}", Shown(given[1]));
+    let offset = number(given[1]).ok_or_else(wrong_offset)?;
+    let (numbers, rank) = shape_and_strides(heap, given[2], given[3])?;
     let mut tensor =
         Tensor { storage: Some(id), element: Some(element), offset, numbers, rank, unreadable: None };
     if element.size().is_none() {
         tensor.unreadable = Some(foreign.map_or(Reason::Known(element.reason()), Reason::Foreign));
     } else {
         check_view(heap, &tensor, &storage, element)?;
-        tensor.unreadable = changed_by(heap, given.get(metadata_at))?.map(Reason::Known);
+        let metadata = given.get(metadata_at).copied().unwrap_or(Value::None);
+        tensor.unreadable = changed_by(heap, metadata)?.map(Reason::Known);
     }
     heap.add_tensor(tensor)
 }
@@ -355,9 +346,9 @@ fn changed_by(heap: &Heap<'_>, metadata: Value) -> Result<Option<&'static str>> 
 
 /// A tensor that is listed but not read, with its shape if the arguments have one.
 fn rebuild_unreadable(heap: &mut Heap<'_>, reason: Unreadable, given: &Arguments) -> Result<Value> {
-    let (element, size) = match (reason, given.get(0), given.get(1)) {
+    let (element, size) = match (reason, given[0], given[1]) {
         (Unreadable::Quantized, Value::Storage(id), _) => {
-            (heap.storage(id).and_then(|storage| storage.element), given.get(2))
+            (heap.storage(id).and_then(|storage| storage.element), given[2])
         }
         (Unreadable::Meta, Value::Global(Global::Dtype(element)), size) => (Some(element), size),
         (Unreadable::Sparse, _, Value::Items(CollectionKind::Tuple, parts)) => {
@@ -365,7 +356,12 @@ fn rebuild_unreadable(heap: &mut Heap<'_>, reason: Unreadable, given: &Arguments
             (None, heap.items(parts).take(MAX_ARGUMENTS).find(is_size).unwrap_or(Value::None))
         }
         (Unreadable::Nested, Value::Tensor(_), _) | (Unreadable::Unknown(_), ..) => (None, Value::None),
-        _ => return Err(unreadable_arguments(reason)),
+        _ => {
+            let name = reason.name();
+            return Err(wrong(format_args!(
+                "the arguments of a {name} tensor are not those that PyTorch writes"
+            )));
+        }
     };
     let mut shape = [0; MAX_RANK];
     let rank = match size {
@@ -381,9 +377,4 @@ fn rebuild_unreadable(heap: &mut Heap<'_>, reason: Unreadable, given: &Arguments
         other => Reason::Known(other.name()),
     });
     heap.add_tensor(Tensor { storage: None, element, offset: 0, numbers, rank, unreadable })
-}
-
-#[cold]
-fn unreadable_arguments(reason: Unreadable) -> Error {
-    wrong(format_args!("the arguments of a {} tensor are not those that PyTorch writes", reason.name()))
 }
