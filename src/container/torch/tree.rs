@@ -7,10 +7,9 @@
 use super::globals::Global;
 use super::values::{CollectionKind, Heap, Id, Place, Value};
 use crate::container::tables::{extend, push};
-use crate::error::{broken, fail, Error, Quoted, Result, Rule};
+use crate::error::{broken, fail, try_format, Error, Quoted, Result, Rule};
 use crate::memory::bytes_of;
 use crate::model::sort::find_duplicate;
-use std::fmt::Write;
 
 /// How often each item may be visited on average.
 const VISITS_PER_ITEM: usize = 16;
@@ -228,23 +227,22 @@ impl Walk<'_, '_> {
     }
 
     fn append_key(&mut self, key: Value) -> Result<()> {
-        let mut number = Digits::NONE;
-        let text = match key {
-            Value::Text(span) => self.heap.bytes(span),
-            Value::Bool(true) => b"True",
-            Value::Bool(false) => b"False",
-            Value::None => b"None",
-            Value::Int(n) => number.show(format_args!("{n}")),
+        let shown = match key {
+            Value::Text(span) => return self.append_text(self.heap.bytes(span)),
+            Value::Bool(true) => return self.append_text(b"True"),
+            Value::Bool(false) => return self.append_text(b"False"),
+            Value::None => return self.append_text(b"None"),
+            Value::Int(n) => try_format(format_args!("{n}"))?,
             Value::BigInt(span) if span.size <= MAX_KEY_INTEGER => {
-                number.show(format_args!("{}", wide(self.heap.bytes(span))))
+                try_format(format_args!("{}", wide(self.heap.bytes(span))))?
             }
-            Value::Float(n) => number.show_float(n),
+            Value::Float(n) => float(n)?,
             other => match self.heap.foreign_name(other) {
                 Some((module, name)) => return self.append_foreign_key(module, name),
-                None => number.show(format_args!("<{}>", other.kind())),
+                None => try_format(format_args!("<{}>", other.kind()))?,
             },
         };
-        self.append_text(text)
+        self.append_text(shown.as_bytes())
     }
 
     fn append_foreign_key(&mut self, module: &[u8], name: &[u8]) -> Result<()> {
@@ -281,41 +279,14 @@ fn wide(bytes: &[u8]) -> i128 {
     i128::from_le_bytes(wide)
 }
 
-/// A number as a short text.
-struct Digits {
-    bytes: [u8; 40],
-    size: usize,
-}
-
-impl Digits {
-    const NONE: Digits = Digits { bytes: [0; 40], size: 0 };
-
-    /// Formats a float as Python does. An exponent has a sign and at least two digits.
-    fn show_float(&mut self, number: f64) -> &[u8] {
-        if number.is_nan() {
-            return self.show(format_args!("nan"));
-        }
-        let mut shown = Digits::NONE;
-        let text = std::str::from_utf8(shown.show(format_args!("{number:?}"))).unwrap_or_default();
-        let exponent = text.split_once('e').and_then(|(digits, e)| Some((digits, e.parse::<i32>().ok()?)));
-        match exponent {
-            Some((digits, exponent)) => self.show(format_args!("{digits}e{exponent:+03}")),
-            None => self.show(format_args!("{text}")),
-        }
+/// Formats a float as Python does. An exponent has a sign and at least two digits.
+fn float(number: f64) -> Result<String> {
+    if number.is_nan() {
+        return try_format(format_args!("nan"));
     }
-
-    fn show(&mut self, number: std::fmt::Arguments<'_>) -> &[u8] {
-        let _ = self.write_fmt(number); // what does not fit is left out
-        self.bytes.get(..self.size).unwrap_or_default()
-    }
-}
-
-impl Write for Digits {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        let rest = self.bytes.get_mut(self.size..).unwrap_or_default();
-        let place = rest.get_mut(..text.len()).ok_or(std::fmt::Error)?;
-        place.copy_from_slice(text.as_bytes());
-        self.size = self.size.saturating_add(text.len());
-        Ok(())
+    let text = try_format(format_args!("{number:?}"))?;
+    match text.split_once('e').and_then(|(digits, e)| Some((digits, e.parse::<i32>().ok()?))) {
+        Some((digits, exponent)) => try_format(format_args!("{digits}e{exponent:+03}")),
+        None => Ok(text),
     }
 }
