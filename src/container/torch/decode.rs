@@ -4,7 +4,7 @@
 use super::archive::Archive;
 use super::globals::{Bare, Element, Global};
 use super::pickle::{self, Pickle};
-use super::tree::{walk, Visit};
+use super::tree::walk;
 use super::values::{wrong, CollectionKind, Heap, Id, Reason, Record, Span, Storage, Value};
 use crate::container::clashes;
 use crate::container::frame::{over_limit, Frame, Input, Limits};
@@ -72,7 +72,11 @@ pub fn manifest(
     let data = manifest.intern_role("data")?;
     let attributes = Attributes::new(budget);
     let mut found = Found { heap, record, limits, budget, big_endian, data, manifest, attributes };
-    walk(heap, pickle.root, &mut found)?;
+    walk(heap, pickle.root, &mut |path, value| match value {
+        Value::Tensor(id) => found.tensor(path, id),
+        Value::Storage(id) => found.storage(path, id),
+        plain => found.attributes.add(path, plain),
+    })?;
     let Found { mut manifest, attributes, .. } = found;
     if let (true, Some(foreign)) = (manifest.objects.is_empty(), heap.first_foreign()) {
         return Err(only_foreign(heap, foreign));
@@ -121,7 +125,7 @@ struct View<'v> {
     strides: &'v [u64],
 }
 
-impl Visit for Found<'_> {
+impl Found<'_> {
     fn tensor(&mut self, path: &[u8], id: Id) -> Result<()> {
         let Some(tensor) = self.heap.tensor(id) else { return Ok(()) };
         let (shape, strides) = self.heap.shape(tensor);
@@ -152,12 +156,6 @@ impl Visit for Found<'_> {
         }
     }
 
-    fn attribute(&mut self, path: &[u8], value: Value) -> Result<()> {
-        self.attributes.add(path, value)
-    }
-}
-
-impl Found<'_> {
     fn view(&mut self, path: &[u8], view: &View<'_>) -> Result<()> {
         let View { storage, element, offset, shape, strides } = *view;
         let record = (self.record)(self.heap.bytes(storage.key), storage)?;

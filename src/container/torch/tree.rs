@@ -19,15 +19,9 @@ const MIN_VISITS: usize = 1 << 20;
 /// Copying or comparing this many bytes of keys counts as a visit.
 const KEY_BYTES_PER_VISIT: usize = 256;
 
-/// Receives the contents of a tree.
-pub trait Visit {
-    /// A tensor.
-    fn tensor(&mut self, path: &[u8], tensor: Id) -> Result<()>;
-    /// A storage that no tensor uses.
-    fn storage(&mut self, path: &[u8], storage: Id) -> Result<()>;
-    /// A plain value, a list or tuple of plain values, or a value of a foreign class.
-    fn attribute(&mut self, path: &[u8], value: Value) -> Result<()>;
-}
+/// Receives the contents of a tree with their paths: tensors, storages that no tensor uses, plain values,
+/// lists and tuples of plain values, and values of foreign classes.
+pub type OnValue<'v> = dyn FnMut(&[u8], Value) -> Result<()> + 'v;
 
 /// A list or dict that is being visited.
 struct Open {
@@ -41,7 +35,7 @@ struct Open {
 }
 
 /// Visits everything in a tree, depth first.
-pub fn walk(heap: &Heap<'_>, root: Value, to: &mut dyn Visit) -> Result<()> {
+pub fn walk(heap: &Heap<'_>, root: Value, to: &mut OnValue<'_>) -> Result<()> {
     let (path, open, mut seen) = (Vec::new(), Vec::new(), Vec::new());
     (0..heap.chain_count()).try_for_each(|_| push(heap.budget(), &mut seen, Seen::Never))?;
     let mut walk = Walk { heap, path, open, seen, foreign: 0, visits_left: visit_limit(heap) };
@@ -90,37 +84,32 @@ struct Walk<'h, 'a> {
 
 impl Walk<'_, '_> {
     /// Visits a value at the current path. Its items are visited next.
-    fn visit(&mut self, value: Value, to: &mut dyn Visit) -> Result<()> {
+    fn visit(&mut self, value: Value, to: &mut OnValue<'_>) -> Result<()> {
         match value {
-            Value::Tensor(id) => to.tensor(&self.path, id).map_err(|e| self.blame(e)),
-            Value::Storage(id) => to.storage(&self.path, id).map_err(|e| self.blame(e)),
+            Value::Tensor(_) | Value::Storage(_) => {
+                to(&self.path, value).map_err(|e| e.within(format_args!("object {}", Quoted(&self.path))))
+            }
             Value::Items(CollectionKind::Dict, id) => self.enter(CollectionKind::Dict, id),
             Value::Items(CollectionKind::Foreign, id) => {
                 if self.foreign == 0 {
-                    to.attribute(&self.path, value)?;
+                    to(&self.path, value)?;
                 }
                 self.enter(CollectionKind::Foreign, id)
             }
             Value::Items(kind, id) => {
                 self.count_visits(self.heap.count(id))?;
                 match self.heap.items(id).all(is_plain) {
-                    true if self.foreign == 0 => to.attribute(&self.path, value),
+                    true if self.foreign == 0 => to(&self.path, value),
                     true => Ok(()),
                     false => self.enter(kind, id),
                 }
             }
             value if is_plain(value) || matches!(value, Value::Foreign(_)) => match self.foreign {
-                0 => to.attribute(&self.path, value),
+                0 => to(&self.path, value),
                 _ => Ok(()),
             },
             _ => Ok(()),
         }
-    }
-
-    /// Adds the path to an error.
-    #[cold]
-    fn blame(&self, error: Error) -> Error {
-        error.within(format_args!("object {}", Quoted(&self.path)))
     }
 
     fn enter(&mut self, kind: CollectionKind, id: Id) -> Result<()> {

@@ -6,7 +6,7 @@ mod tensors;
 use super::decode::Attributes;
 use super::globals::Global;
 use super::pickle::{read, Pickle};
-use super::tree::{walk, Visit};
+use super::tree::walk;
 use super::values::{CollectionKind, Heap, Id, Value};
 use crate::error::{Cause, Result, Rule};
 use crate::memory::Budget;
@@ -64,33 +64,14 @@ fn whole(body: impl AsRef<[u8]>) -> Vec<u8> {
     [b"\x80\x02", body.as_ref(), b"."].concat()
 }
 
-/// Lists what a visit receives.
-struct Listed<'h> {
-    heap: &'h Heap<'h>,
-    lines: Vec<String>,
-    attributes: Attributes<'h>,
-}
-
-impl Visit for Listed<'_> {
-    fn tensor(&mut self, path: &[u8], id: Id) -> Result<()> {
-        let tensor = self.heap.tensor(id).unwrap();
-        let (shape, strides) = self.heap.shape(tensor);
-        let path = String::from_utf8_lossy(path);
-        let element = tensor.element.map_or("", |element| element.name());
-        let name = tensor.unreadable.map_or(element.to_owned(), |why| self.heap.shown(why).to_string());
-        self.lines.push(format!("{path}: {name} {shape:?} by {strides:?} from {}", tensor.offset));
-        Ok(())
-    }
-
-    fn storage(&mut self, path: &[u8], id: Id) -> Result<()> {
-        let count = self.heap.storage(id).unwrap().count;
-        self.lines.push(format!("{}: storage of {count}", String::from_utf8_lossy(path)));
-        Ok(())
-    }
-
-    fn attribute(&mut self, path: &[u8], value: Value) -> Result<()> {
-        self.attributes.add(path, value)
-    }
+/// Describes a tensor in a line.
+fn line_of(heap: &Heap<'_>, path: &[u8], id: Id) -> String {
+    let tensor = heap.tensor(id).unwrap();
+    let (shape, strides) = heap.shape(tensor);
+    let path = String::from_utf8_lossy(path);
+    let element = tensor.element.map_or("", |element| element.name());
+    let name = tensor.unreadable.map_or(element.to_owned(), |why| heap.shown(why).to_string());
+    format!("{path}: {name} {shape:?} by {strides:?} from {}", tensor.offset)
 }
 
 /// The tensors of a pickle, and its attributes as a map.
@@ -98,10 +79,18 @@ fn list_within(pickle: &[u8], memory: u64) -> Result<(Vec<String>, String)> {
     let budget = Budget::new(memory);
     let Pickle { heap, root, .. } = &read(pickle, &budget)?;
     let mut tape = Tape::default();
-    let attributes = Attributes::new(&budget);
-    let mut listed = Listed { heap, lines: Vec::new(), attributes };
-    walk(heap, *root, &mut listed)?;
-    let Listed { lines, attributes, .. } = listed;
+    let (mut lines, mut attributes) = (Vec::new(), Attributes::new(&budget));
+    walk(heap, *root, &mut |path, value| {
+        match value {
+            Value::Tensor(id) => lines.push(line_of(heap, path, id)),
+            Value::Storage(id) => {
+                let count = heap.storage(id).unwrap().count;
+                lines.push(format!("{}: storage of {count}", String::from_utf8_lossy(path)));
+            }
+            plain => attributes.add(path, plain)?,
+        }
+        Ok(())
+    })?;
     let at = attributes.write(heap, &mut tape)?;
     let shown = at.map_or(String::new(), |at| format!("{:?}", tape.get(at)));
     Ok((lines, shown))
