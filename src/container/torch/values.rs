@@ -15,31 +15,23 @@ use std::ops::Range;
 /// Some bytes of the pickle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The position of the first byte.
     pub start: u32,
-    /// How many bytes.
     pub size: u32,
 }
 
 /// A position in one of the tables.
 pub type Id = u32;
 
-/// A value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// `None`
     None,
-    /// `True` or `False`
     Bool(bool),
-    /// An integer that fits.
     Int(i64),
     /// An integer that does not fit: its bytes in two's complement, least significant first.
     BigInt(Span),
-    /// A float.
     Float(f64),
     /// UTF-8 text that may have unpaired surrogates: Python's "surrogatepass".
     Text(Span),
-    /// Bytes.
     Bytes(Span),
     /// Bytes that the pickle stores as a text of the characters U+0000 to U+00FF.
     Latin1(Span),
@@ -51,7 +43,6 @@ pub enum Value {
     Items(CollectionKind, Id),
     /// The bytes of tensors.
     Storage(Id),
-    /// A tensor.
     Tensor(Id),
     /// A value that is allowed but ignored: a device, a complex number.
     Opaque,
@@ -60,13 +51,11 @@ pub enum Value {
 /// The kinds of values with items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollectionKind {
-    /// In brackets.
     List,
-    /// In parentheses; also `torch.Size`.
+    /// Also `torch.Size`.
     Tuple,
     /// Its items are key, value, key, value.
     Dict,
-    /// Items without order.
     Set,
     /// The value of a foreign function or class. Its items are the function, its arguments, and what was
     /// added to the result.
@@ -131,11 +120,9 @@ impl Storage {
     }
 }
 
-/// The position of a storage's bytes in the file.
+/// The bytes of a storage in the file.
 pub struct Record {
-    /// The stored bytes.
     pub stored: Range<u64>,
-    /// How they are stored.
     pub method: Method,
     /// The size of the decoded bytes.
     pub size: u64,
@@ -143,7 +130,6 @@ pub struct Record {
     pub checksum: Option<Checksum>,
 }
 
-/// A tensor in the pickle.
 #[derive(Clone, Copy, Debug)]
 pub struct Tensor {
     /// The storage with its bytes; `None` if it is not read.
@@ -154,7 +140,6 @@ pub struct Tensor {
     pub offset: u64,
     /// The position of its dimensions in the table of numbers. Its strides follow.
     pub numbers: Id,
-    /// The number of dimensions.
     pub rank: u32,
     /// Why it is not read.
     pub unreadable: Option<Reason>,
@@ -171,7 +156,6 @@ pub enum Reason {
 
 /// All values of a pickle.
 pub struct Heap<'a> {
-    /// The pickle.
     bytes: &'a [u8],
     budget: &'a Budget,
     chains: Vec<Chain>,
@@ -181,7 +165,7 @@ pub struct Heap<'a> {
     numbers: Vec<u64>,
     /// The modules and names of foreign functions and classes.
     foreign: Vec<(Span, Span)>,
-    /// Whether there is a value that is not built here.
+    /// Whether there are [`CollectionKind::Foreign`] values.
     has_foreign: bool,
 }
 
@@ -203,7 +187,6 @@ impl<'a> Heap<'a> {
         self.budget
     }
 
-    /// A range of the pickle.
     pub fn bytes(&self, span: Span) -> &'a [u8] {
         let start = span.start as usize;
         self.bytes.get(start..start.saturating_add(span.size as usize)).unwrap_or_default()
@@ -219,21 +202,17 @@ impl<'a> Heap<'a> {
 
     /// Makes an empty list, tuple, dict or set.
     pub fn make(&mut self, kind: CollectionKind) -> Result<Id> {
-        let id = table_position(self.chains.len())?;
-        push(self.budget, &mut self.chains, Chain::default())?;
         self.has_foreign |= kind == CollectionKind::Foreign;
-        Ok(id)
+        add(self.budget, &mut self.chains, Chain::default())
     }
 
-    /// As [`Heap::make`], as a value.
     pub fn empty(&mut self, kind: CollectionKind) -> Result<Value> {
         self.make(kind).map(|id| Value::Items(kind, id))
     }
 
     /// Adds an item at the end.
     pub fn append(&mut self, id: Id, value: Value) -> Result<()> {
-        let at = table_position(self.items.len())?;
-        push(self.budget, &mut self.items, Item { value, next: 0 })?;
+        let at = add(self.budget, &mut self.items, Item { value, next: 0 })?;
         let Some(chain) = self.chains.get_mut(id as usize) else { return Ok(()) };
         match chain.count {
             0 => chain.first = at,
@@ -260,35 +239,27 @@ impl<'a> Heap<'a> {
 
     /// Stores the name of a function or class without a known meaning.
     pub fn add_foreign(&mut self, module: Span, name: Span) -> Result<Value> {
-        let id = table_position(self.foreign.len())?;
-        push(self.budget, &mut self.foreign, (module, name))?;
-        Ok(Value::Foreign(id))
+        add(self.budget, &mut self.foreign, (module, name)).map(Value::Foreign)
     }
 
     /// The module and name of a foreign function or class, or of the one that would make a value.
     pub fn foreign_name(&self, value: Value) -> Option<(&'a [u8], &'a [u8])> {
-        let id = match value {
-            Value::Items(CollectionKind::Foreign, id) => match self.items(id).next() {
-                Some(Value::Foreign(id)) => id,
-                _ => return None,
-            },
-            Value::Foreign(id) => id,
-            _ => return None,
+        let function = match value {
+            Value::Items(CollectionKind::Foreign, id) => self.items(id).next()?,
+            other => other,
         };
+        let Value::Foreign(id) = function else { return None };
         let (module, name) = self.foreign.get(id as usize)?;
         Some((self.bytes(*module), self.bytes(*name)))
     }
 
     /// Formats a reason.
     pub fn shown(&self, reason: Reason) -> ShownReason<'a> {
-        match reason {
-            Reason::Known(name) => ShownReason { module: b"", name: name.as_bytes() },
-            Reason::Foreign(id) => {
-                let named = self.foreign_name(Value::Foreign(id));
-                let (module, name) = named.unwrap_or((b"torch", b"unknown"));
-                ShownReason { module, name }
-            }
-        }
+        let (module, name) = match reason {
+            Reason::Known(name) => (&b""[..], name.as_bytes()),
+            Reason::Foreign(id) => self.foreign_name(Value::Foreign(id)).unwrap_or((b"torch", b"unknown")),
+        };
+        ShownReason { module, name }
     }
 
     /// The first foreign function or class in the pickle. If there is only a value that is not built here, a
@@ -300,13 +271,11 @@ impl<'a> Heap<'a> {
         }
     }
 
-    /// The last item.
     pub fn last(&self, id: Id) -> Option<Value> {
         let chain = self.chains.get(id as usize).filter(|chain| chain.count > 0)?;
         self.items.get(chain.last as usize).map(|item| item.value)
     }
 
-    /// The number of items.
     pub fn count(&self, id: Id) -> u32 {
         self.chains.get(id as usize).map_or(0, |chain| chain.count)
     }
@@ -317,13 +286,11 @@ impl<'a> Heap<'a> {
         std::iter::from_fn(move || self.next(&mut place))
     }
 
-    /// The start of a chain.
     pub fn front(&self, id: Id) -> Place {
         let chain = self.chains.get(id as usize).copied().unwrap_or_default();
         Place { next: chain.first, left: chain.count }
     }
 
-    /// The next item.
     pub fn next(&self, place: &mut Place) -> Option<Value> {
         place.left = place.left.checked_sub(1)?;
         let item = self.items.get(place.next as usize)?;
@@ -347,16 +314,12 @@ impl<'a> Heap<'a> {
         self.items.len()
     }
 
-    /// The number of lists, tuples, dicts and sets.
     pub fn chain_count(&self) -> usize {
         self.chains.len()
     }
 
-    /// Stores a storage.
     pub fn add_storage(&mut self, storage: Storage) -> Result<Value> {
-        let id = table_position(self.storages.len())?;
-        push(self.budget, &mut self.storages, storage)?;
-        Ok(Value::Storage(id))
+        add(self.budget, &mut self.storages, storage).map(Value::Storage)
     }
 
     /// All storages. If several tensors use one, it is there several times.
@@ -364,19 +327,14 @@ impl<'a> Heap<'a> {
         &self.storages
     }
 
-    /// A storage.
     pub fn storage(&self, id: Id) -> Option<&Storage> {
         self.storages.get(id as usize)
     }
 
-    /// Stores a tensor.
     pub fn add_tensor(&mut self, tensor: Tensor) -> Result<Value> {
-        let id = table_position(self.tensors.len())?;
-        push(self.budget, &mut self.tensors, tensor)?;
-        Ok(Value::Tensor(id))
+        add(self.budget, &mut self.tensors, tensor).map(Value::Tensor)
     }
 
-    /// A tensor.
     pub fn tensor(&self, id: Id) -> Option<&Tensor> {
         self.tensors.get(id as usize)
     }
@@ -395,6 +353,12 @@ impl<'a> Heap<'a> {
         let (shape, behind) = both.split_at_checked(rank).unwrap_or_default();
         (shape, behind.get(..rank).unwrap_or_default())
     }
+}
+
+/// Appends to a table. Returns the position.
+fn add<T>(budget: &Budget, table: &mut Vec<T>, entry: T) -> Result<Id> {
+    let id = table_position(table.len())?;
+    push(budget, table, entry).map(|()| id)
 }
 
 /// Returns the memory of the tables to the budget.
