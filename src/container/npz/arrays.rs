@@ -5,7 +5,7 @@ use crate::codec::inflate_front;
 use crate::container::clashes;
 use crate::container::frame::{Frame, Input, Limits, TRAILING_HELP};
 use crate::container::tables::{add_layout, add_name, add_object, add_text, extend, push};
-use crate::container::zip::{Directory, Member, Method, Seen};
+use crate::container::zip::{Directory, Member, Method};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 use crate::model::component::{Checksum, Layout};
@@ -113,7 +113,7 @@ fn headers(
     }
     let mut inflated = Vec::new();
     directory.visit(input, AHEAD, budget, &mut |at, member, front| {
-        let Some(found @ Found::Unread) = found.get_mut(at) else { return Ok(Seen::Enough) };
+        let Some(found @ Found::Unread) = found.get_mut(at) else { return Ok(None) };
         let header = match member.method() {
             Method::Stored => header::read(front, member.size, dimensions, budget)?,
             Method::Deflated => match inflate(member, front, &mut inflated, dimensions, budget)? {
@@ -122,10 +122,10 @@ fn headers(
                 }
                 found => found,
             },
-            Method::Unread(_) => return Ok(Seen::Enough),
+            Method::Unread(_) => return Ok(None),
         };
         match header {
-            HeaderOutcome::Needs(size) => return Ok(Seen::Needs(size)),
+            HeaderOutcome::Needs(size) => return Ok(Some(size)),
             HeaderOutcome::Other => *found = Found::Other,
             HeaderOutcome::Version(major, minor) => *found = Found::Version(major, minor),
             HeaderOutcome::Header(header) => {
@@ -133,7 +133,7 @@ fn headers(
                 *found = Found::Array(header);
             }
         }
-        Ok(Seen::Enough)
+        Ok(None)
     })?;
     budget.give_back(inflated.len() as u64);
     Ok(found)

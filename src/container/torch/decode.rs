@@ -9,7 +9,7 @@ use super::values::{wrong, CollectionKind, Heap, Id, Reason, Record, Span, Stora
 use crate::container::clashes;
 use crate::container::frame::{over_limit, Frame, Input, Limits};
 use crate::container::tables::{add_layout, add_name, add_object, add_text, extend, push};
-use crate::container::zip::{Directory, Method, Seen};
+use crate::container::zip::{Directory, Method};
 use crate::error::{broken, fail, try_format, Error, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 use crate::model::component::Layout;
@@ -30,7 +30,7 @@ pub fn decode(
     limits: &Limits,
     budget: &Budget,
 ) -> Result<Manifest> {
-    directory.visit(input, 0, budget, &mut |_, _, _| Ok(Seen::Enough))?;
+    directory.visit(input, 0, budget, &mut |_, _, _| Ok(None))?;
     let archive = Archive::find(&directory, budget)?;
     archive.check_version(input)?;
     let big_endian = archive.is_big_endian(input)?;

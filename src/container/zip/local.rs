@@ -16,16 +16,9 @@ const USUAL_EXTRA: u64 = 128;
 const DATA_DESCRIPTOR: &[u8; 4] = b"PK\x07\x08";
 const MAX_DESCRIPTOR_SIZE: u64 = 24;
 
-/// The answer of an [`OnMember`]: whether it needs more stored bytes.
-pub enum Seen {
-    /// They are enough.
-    Enough,
-    /// It needs this many bytes in all.
-    Needs(u64),
-}
-
-/// Called with a member's index, the member, and the first of its stored bytes.
-pub type OnMember<'b> = dyn FnMut(usize, &Member, &[u8]) -> Result<Seen> + 'b;
+/// Called with a member's index, the member, and the first of its stored bytes. Returns how many of them it
+/// needs, if these are not enough.
+pub type OnMember<'b> = dyn FnMut(usize, &Member, &[u8]) -> Result<Option<u64>> + 'b;
 
 impl Directory {
     /// Checks every local header, and that no two members share bytes. After this, [`Member::stored`] is
@@ -121,12 +114,9 @@ impl Directory {
         let head = usize::try_from(start).ok().and_then(|start| bytes.get(start..)).unwrap_or_default();
         let max = usize::try_from(member.stored_size).unwrap_or(usize::MAX);
         let head = head.get(..max).unwrap_or(head);
-        match body(at, &member, head)? {
-            Seen::Needs(size) if size > head.len() as u64 && head.len() as u64 != member.stored_size => {
-                Ok(more(start.saturating_add(size.min(member.stored_size))))
-            }
-            Seen::Needs(_) | Seen::Enough => Ok(None),
-        }
+        let needed = body(at, &member, head)?.map(|size| size.min(member.stored_size));
+        let needed = needed.filter(|size| *size > head.len() as u64);
+        Ok(needed.and_then(|size| more(start.saturating_add(size))))
     }
 
     /// Checks that the descriptors after the data of members agree with the directory.

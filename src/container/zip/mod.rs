@@ -11,7 +11,6 @@ mod local;
 mod tests;
 
 pub(crate) use directory::{Directory, Member, Method};
-pub(crate) use local::Seen;
 
 use super::frame::Ends;
 

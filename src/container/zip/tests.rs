@@ -1,5 +1,4 @@
 use super::directory::{Directory, Method, Unread};
-use super::local::Seen;
 use crate::container::frame::{InMemory, Limits};
 use crate::error::{Cause, Result, Rule};
 use crate::memory::Budget;
@@ -73,7 +72,7 @@ fn read_within(bytes: &[u8], limits: &Limits) -> Result<Vec<(String, Vec<u8>)>> 
     directory.visit(&mut input, 2, &budget, &mut |_, member, head| {
         assert_eq!(head, &bytes[member.data as usize..][..head.len()]);
         assert!(head.len() as u64 >= member.stored_size.min(2));
-        Ok(if member.stored_size == 3 { Seen::Needs(3) } else { Seen::Enough })
+        Ok((member.stored_size == 3).then_some(3))
     })?;
     let found = directory.members.iter().map(|member| {
         let stored = member.stored();
