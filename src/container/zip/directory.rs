@@ -1,6 +1,6 @@
 //! The directory of an archive: what each member is, and where its local header is.
 
-use super::end::{self, zip64_item, End, Fields};
+use super::end::{self, zip64_item, End, Fields, Header};
 use crate::container::frame::{over_limit, Input, Limits};
 use crate::container::tables::{extend, push};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
@@ -176,8 +176,7 @@ impl Directory {
             return Err(broken!(Rule::ZipDirectory, "it does not begin like an entry"));
         };
         fields.0 = rest;
-        let (member, name, extra, disk) = fixed(fields).ok_or_else(short)?;
-        let mut member = Member { name: (self.names.len(), name_size(name)), ..member };
+        let (mut member, name, extra, disk) = fixed(fields, self.names.len()).ok_or_else(short)?;
         extend(budget, &mut self.names, name)?;
         let checked = check(&mut member, name, extra, disk, &self.range);
         checked.map_err(|e| self.blame(&member, e))?;
@@ -199,24 +198,18 @@ impl Directory {
     }
 }
 
-fn name_size(name: &[u8]) -> u16 {
-    u16::try_from(name.len()).unwrap_or(u16::MAX)
-}
-
-/// Reads the numbers of an entry, its name, its extra field and its disk number.
-fn fixed<'a>(fields: &mut Fields<'a>) -> Option<(Member, &'a [u8], &'a [u8], u16)> {
-    fields.take(4)?; // versions
-    let (flags, method) = (fields.u16()?, fields.u16()?);
-    fields.take(4)?; // time and date
-    let crc32 = fields.u32()?;
-    let (stored_size, size) = (fields.u32()?.into(), fields.u32()?.into());
-    let (name, extra, comment) = (fields.u16()?, fields.u16()?, fields.u16()?);
-    let disk = fields.u16()?;
+/// Reads the numbers of an entry, its name, its extra field and its disk number. The name will be at
+/// `name_start` of all names.
+fn fixed<'a>(fields: &mut Fields<'a>, name_start: usize) -> Option<(Member, &'a [u8], &'a [u8], u16)> {
+    fields.take(2)?; // the version of the writer
+    let Header { flags, method, crc32, stored_size, size, name, extra } = Header::read(fields)?;
+    let (comment, disk) = (fields.u16()?, fields.u16()?);
     fields.take(6)?; // attributes
-    let header = fields.u32()?.into();
+    let (stored_size, size, header) = (stored_size.into(), size.into(), fields.u32()?.into());
+    let name_range = (name_start, name);
     let (name, extra) = (fields.take(name)?, fields.take(extra)?);
     fields.take(comment)?;
-    let member = Member { name: (0, 0), flags, method, crc32, stored_size, size, header, data: 0 };
+    let member = Member { name: name_range, flags, method, crc32, stored_size, size, header, data: 0 };
     Some((member, name, extra, disk))
 }
 

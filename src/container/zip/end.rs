@@ -1,5 +1,5 @@
 //! The end of an archive: where its directory is, and how many members it has. Also a reader for the numbers
-//! of a record.
+//! of all records.
 
 use crate::container::frame::{Input, Limits, TRAILING_HELP};
 use crate::error::{broken, fail, Error, Result, Rule};
@@ -60,8 +60,7 @@ pub(super) fn read(input: &mut dyn Input, limits: &Limits) -> Result<End> {
             record.members_here, record.members
         )));
     }
-    let is_next = record.start.checked_add(record.size) == Some(end);
-    match is_next {
+    match record.start.checked_add(record.size) == Some(end) {
         true => Ok(End { directory: record.start..end, members: record.members }),
         false => Err(wrong(format_args!(
             "its directory has {} bytes from {} on, but the records of the end begin at {end} of {file_size}",
@@ -79,11 +78,9 @@ fn wrong(what: impl std::fmt::Display) -> Error {
 fn find(input: &mut dyn Input) -> Result<u64> {
     let file_size = input.file_size();
     let last = file_size.checked_sub(END_SIZE).ok_or_else(|| wrong("the file is too short for one"))?;
-    if input.read(last..file_size)?.starts_with(END) {
-        let comment = input.read(last..file_size)?.last_chunk::<2>();
-        if comment == Some(&[0, 0]) {
-            return Ok(last);
-        }
+    let record = input.read(last..file_size)?;
+    if record.starts_with(END) && record.ends_with(&[0, 0]) {
+        return Ok(last); // it has no comment
     }
     let start = last.saturating_sub(MAX_COMMENT);
     let bytes = input.read(start..file_size)?;
@@ -118,7 +115,9 @@ fn find_anywhere(input: &mut dyn Input) -> Result<u64> {
     while end >= END_SIZE {
         let start = end.saturating_sub(STEP);
         let mut below = end;
-        while let Some(at) = last_record(input.read(start..below)?, start) {
+        let is_record = |window: &[u8]| window.starts_with(END);
+        while let Some(found) = input.read(start..below)?.windows(END_BYTES).rposition(is_record) {
+            let at = start.saturating_add(found as u64);
             let bytes = input.read(at..at.saturating_add(END_SIZE))?;
             let record = plain(bytes).ok_or_else(|| wrong("it is too short"))?;
             let is_end = record.start.checked_add(record.size) == Some(at);
@@ -133,12 +132,6 @@ fn find_anywhere(input: &mut dyn Input) -> Result<u64> {
         end = start.saturating_add(END_SIZE).saturating_sub(1);
     }
     Err(wrong("it is missing: the file was truncated, or is not an archive"))
-}
-
-/// The start of the last complete record in `bytes`, which begin at offset `start`.
-fn last_record(bytes: &[u8], start: u64) -> Option<u64> {
-    let found = bytes.windows(END_BYTES).rposition(|window| window.starts_with(END))?;
-    Some(start.saturating_add(found as u64))
 }
 
 fn plain(record: &[u8]) -> Option<Record> {
@@ -245,6 +238,31 @@ impl<'a> Fields<'a> {
         let (taken, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
         Some(*taken)
+    }
+}
+
+/// The numbers that a local header and an entry of the directory begin with.
+pub(super) struct Header {
+    pub flags: u16,
+    pub method: u16,
+    pub crc32: u32,
+    pub stored_size: u32,
+    pub size: u32,
+    /// The size of the name.
+    pub name: u16,
+    /// The size of the extra field.
+    pub extra: u16,
+}
+
+impl Header {
+    pub fn read(fields: &mut Fields<'_>) -> Option<Header> {
+        fields.take(2)?; // the version that is needed
+        let (flags, method) = (fields.u16()?, fields.u16()?);
+        fields.take(4)?; // time and date
+        let crc32 = fields.u32()?;
+        let (stored_size, size) = (fields.u32()?, fields.u32()?);
+        let (name, extra) = (fields.u16()?, fields.u16()?);
+        Some(Header { flags, method, crc32, stored_size, size, name, extra })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The local headers of an archive's members. They are compared with the directory.
 
 use super::directory::{Directory, Member, DESCRIPTOR};
-use super::end::{zip64_item, Fields};
+use super::end::{zip64_item, Fields, Header};
 use crate::container::frame::Input;
 use crate::container::tables::push;
 use crate::error::{broken, Result, Rule};
@@ -209,7 +209,7 @@ fn check_local(directory: &Directory, member: &Member, bytes: &[u8]) -> Result<O
     if local.method != member.method {
         return Err(differs("methods"));
     }
-    let sizes = local.sizes(extra)?;
+    let sizes = sizes(&local, extra)?;
     let is_later = member.flags & DESCRIPTOR != 0;
     let same = |local: u64, member: u64| local == member || (is_later && local == 0);
     if !same(sizes.0, member.size) || !same(sizes.1, member.stored_size) {
@@ -226,40 +226,16 @@ fn differs(what: &str) -> crate::error::Error {
     broken!(Rule::ZipLocalHeader, "the {what} in its local header and in the directory differ")
 }
 
-/// The numbers of a local header.
-struct Header {
-    flags: u16,
-    method: u16,
-    crc32: u32,
-    stored_size: u32,
-    size: u32,
-    name: u16,
-    extra: u16,
-}
-
-impl Header {
-    fn read(fields: &mut Fields<'_>) -> Option<Header> {
-        fields.take(2)?; // version
-        let (flags, method) = (fields.u16()?, fields.u16()?);
-        fields.take(4)?; // time and date
-        let crc32 = fields.u32()?;
-        let (stored_size, size) = (fields.u32()?, fields.u32()?);
-        let (name, extra) = (fields.u16()?, fields.u16()?);
-        Some(Header { flags, method, crc32, stored_size, size, name, extra })
-    }
-
-    /// The size and the stored size. If its extra field has 64-bit sizes, these.
-    fn sizes(&self, extra: &[u8]) -> Result<(u64, u64)> {
-        let wide = zip64_item(extra).map_err(|what| broken!(Rule::ZipLocalHeader, "local header: {what}"))?;
-        let mut wide = Fields(wide.unwrap_or_default());
-        let mut number = |short: u32| match short {
-            u32::MAX => wide.u64().ok_or_else(|| {
-                broken!(Rule::ZipLocalHeader, "a size of 64 bits is missing in its local header")
-            }),
-            short => Ok(short.into()),
-        };
-        Ok((number(self.size)?, number(self.stored_size)?))
-    }
+/// The size and the stored size in a local header. If its extra field has 64-bit sizes, these.
+fn sizes(local: &Header, extra: &[u8]) -> Result<(u64, u64)> {
+    let wide = zip64_item(extra).map_err(|what| broken!(Rule::ZipLocalHeader, "local header: {what}"))?;
+    let mut wide = Fields(wide.unwrap_or_default());
+    let missing = || broken!(Rule::ZipLocalHeader, "a size of 64 bits is missing in its local header");
+    let mut number = |short: u32| match short {
+        u32::MAX => wide.u64().ok_or_else(missing),
+        short => Ok(short.into()),
+    };
+    Ok((number(local.size)?, number(local.stored_size)?))
 }
 
 /// Whether a data descriptor, with 32-bit or 64-bit sizes, agrees with the directory.

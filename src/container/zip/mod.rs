@@ -13,7 +13,6 @@ mod tests;
 pub(crate) use directory::{Directory, Member, Method};
 
 use super::frame::Ends;
-
 use super::ztensor_1;
 
 /// The first bytes of an archive with members, and of one without.
