@@ -34,11 +34,6 @@ fn long_head(out: &mut Vec<u8>, initial: u8, argument: u64) -> Result<()> {
     Ok(())
 }
 
-/// Appends bytes that are already encoded.
-pub fn encoded(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
-    append(out, bytes)
-}
-
 /// Appends an unsigned integer.
 pub fn unsigned(out: &mut Vec<u8>, value: u64) -> Result<()> {
     head(out, 0, value)
@@ -86,8 +81,7 @@ pub fn optional_text(out: &mut Vec<u8>, name: &'static str, text: Option<&[u8]>)
     }
 }
 
-/// Appends the key "attributes" and the map, unless that is empty. If `sorted` is set, the map is in the form
-/// of [`sorted_value`].
+/// Appends the key "attributes" and the map, if there is one. For `sorted`, see [`put_value`].
 pub fn attributes(out: &mut Vec<u8>, map: Option<Value<'_>>, sorted: bool) -> Result<()> {
     match map {
         Some(map) => key(out, "attributes").and_then(|()| put_value(out, map, sorted)),
@@ -170,18 +164,14 @@ fn narrow(value: f64) -> f32 {
     value as f32
 }
 
-/// Appends a whole value. Maps keep their order. The depth of a [`Value`] is limited, so the recursion is,
-/// too.
+/// Appends a whole value. Maps keep their order.
 pub fn value(out: &mut Vec<u8>, item: Value<'_>) -> Result<()> {
     put_value(out, item, false)
 }
 
-/// Appends a whole value in the form of RFC 8949 section 4.2.1: keys sorted by their bytes, and a single NaN.
-pub fn sorted_value(out: &mut Vec<u8>, item: Value<'_>) -> Result<()> {
-    put_value(out, item, true)
-}
-
-fn put_value(out: &mut Vec<u8>, item: Value<'_>, sorted: bool) -> Result<()> {
+/// Appends a whole value. If `sorted` is set, it has the form of RFC 8949 section 4.2.1: keys sorted by their
+/// bytes, and a single NaN. The depth of a [`Value`] is limited, so the recursion is, too.
+pub fn put_value(out: &mut Vec<u8>, item: Value<'_>, sorted: bool) -> Result<()> {
     match item.kind() {
         ValueKind::Null => head(out, 7, u64::from(NULL)),
         ValueKind::Bool(true) => head(out, 7, u64::from(TRUE)),

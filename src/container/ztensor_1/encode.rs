@@ -9,7 +9,7 @@ use crate::container::capabilities::{Capabilities, LogicalTypes};
 use crate::container::cbor::{each_pair, encode as put, Cursor, Head};
 use crate::container::interface::{AttributeEdits, ObjectEdits};
 use crate::error::{Result, Rule};
-use crate::memory::{filled, push};
+use crate::memory::{append, filled, push};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, Encoding, LogicalType, Manifest, Object, TextId};
 use crate::model::value::order;
@@ -136,25 +136,25 @@ fn copy_entries(out: &mut Vec<u8>, encoded: &[u8], edits: &ObjectEdits) -> Resul
         let mut cursor = Cursor::new(encoded, 0);
         let has_break = cursor.head()? == Head::Map(None);
         let end = encoded.len().saturating_sub(usize::from(has_break));
-        return put::encoded(out, encoded.get(cursor.position()..end).unwrap_or_default());
+        return append(out, encoded.get(cursor.position()..end).unwrap_or_default());
     }
     let mut position = 0usize;
     each_pair(encoded, RULE, &mut |key, definition| {
         let edit = edits.get(position);
         position = position.saturating_add(1);
         let Some(edit) = edit else {
-            put::encoded(out, key)?;
-            return put::encoded(out, definition);
+            append(out, key)?;
+            return append(out, definition);
         };
         if edit.is_removed {
             return Ok(());
         }
         match &edit.name {
             Some(name) => put::text(out, name)?,
-            None => put::encoded(out, key)?,
+            None => append(out, key)?,
         }
         match edit.attributes.is_empty() {
-            true => put::encoded(out, definition),
+            true => append(out, definition),
             false => copy_fields(out, definition, &edit.attributes, "components", &mut |_, _| Ok(false)),
         }
     })
@@ -187,12 +187,12 @@ fn copy_fields(
     for field in &fields {
         if field.name == place && !new.is_empty() {
             put::text(out, "attributes")?;
-            put::encoded(out, &new)?;
+            append(out, &new)?;
         }
         let is_replaced = field.name == "attributes" && !edits.is_empty();
         if !is_replaced && !replace(out, field)? {
-            put::encoded(out, field.key)?;
-            put::encoded(out, field.value)?;
+            append(out, field.key)?;
+            append(out, field.value)?;
         }
     }
     Ok(())
@@ -212,14 +212,14 @@ fn edited_attributes(encoded: Option<&[u8]>, edits: &AttributeEdits) -> Result<V
                 return Ok(());
             }
             count = count.saturating_add(1);
-            put::encoded(&mut pairs, encoded_key)?;
+            append(&mut pairs, encoded_key)?;
             let mut set = edits.set.iter().zip(&mut is_written);
             match set.find(|((other, _), _)| order(*other, key.get()).is_eq()) {
                 Some(((_, new), is_written)) => {
                     *is_written = true;
                     put::value(&mut pairs, new)
                 }
-                None => put::encoded(&mut pairs, value),
+                None => append(&mut pairs, value),
             }
         })?;
     }
@@ -231,7 +231,7 @@ fn edited_attributes(encoded: Option<&[u8]>, edits: &AttributeEdits) -> Result<V
     let mut map = Vec::new();
     if count > 0 {
         put::map(&mut map, count)?;
-        put::encoded(&mut map, &pairs)?;
+        append(&mut map, &pairs)?;
     }
     Ok(map)
 }

@@ -10,7 +10,7 @@ use crate::container::cbor::encode::{self as put, SortedMap};
 use crate::container::cbor::{each_pair, Cursor};
 use crate::container::interface::{AttributeEdits, ObjectEdits};
 use crate::error::{fail, Result, Rule};
-use crate::memory::collected;
+use crate::memory::{append, collected};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding, LogicalType, Manifest, Object, TextId};
 use crate::model::sort::sort_by;
@@ -131,7 +131,7 @@ pub fn extend(
     let mut bytes = Vec::new();
     with_attributes(encoded, attributes, &mut bytes, &mut |key, value, out| match key {
         OBJECTS => objects(value, added, edits, out),
-        _ => put::encoded(out, value),
+        _ => append(out, value),
     })?;
     Ok(bytes)
 }
@@ -153,12 +153,12 @@ fn with_attributes(
             old = item;
             return Ok(());
         }
-        map.add(|out| put::encoded(out, key), |out| value(key, item, out))
+        map.add(|out| append(out, key), |out| value(key, item, out))
     })?;
     if !edits.is_empty() {
         let attributes = edited(old, edits)?;
         if !attributes.is_empty() {
-            map.add(|out| put::encoded(out, ATTRIBUTES), |out| attributes.put(out))?;
+            map.add(|out| append(out, ATTRIBUTES), |out| attributes.put(out))?;
         }
     }
     map.put(out)
@@ -174,11 +174,11 @@ fn edited(encoded: &[u8], edits: &AttributeEdits) -> Result<SortedMap> {
             if is_set || edits.removes(text.get()) {
                 return Ok(());
             }
-            map.add(|out| put::encoded(out, key), |out| put::encoded(out, item))
+            map.add(|out| append(out, key), |out| append(out, item))
         })?;
     }
     for (key, value) in edits.set.iter() {
-        map.add(|out| put::sorted_value(out, key), |out| put::sorted_value(out, value))?;
+        map.add(|out| put::put_value(out, key, true), |out| put::put_value(out, value, true))?;
     }
     Ok(map)
 }
@@ -191,16 +191,16 @@ fn objects(encoded: &[u8], added: &Manifest, edits: &ObjectEdits, out: &mut Vec<
         let edit = edits.get(position);
         position = position.saturating_add(1);
         let Some(edit) = edit else {
-            return map.add(|out| put::encoded(out, key), |out| put::encoded(out, definition));
+            return map.add(|out| append(out, key), |out| append(out, definition));
         };
         if edit.is_removed {
             return Ok(());
         }
         let put_key = |out: &mut Vec<u8>| match &edit.name {
             Some(name) => put::text(out, name),
-            None => put::encoded(out, key),
+            None => append(out, key),
         };
-        let put_field: PutValue<'_> = &mut |_, item, out| put::encoded(out, item);
+        let put_field: PutValue<'_> = &mut |_, item, out| append(out, item);
         map.add(put_key, |out| with_attributes(definition, &edit.attributes, out, put_field))
     })?;
     for object in added.objects.iter() {
