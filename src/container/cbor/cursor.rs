@@ -3,7 +3,7 @@
 
 use crate::container::tables::Growth;
 use crate::error::{broken, Result, Rule};
-use crate::memory::Budget;
+use crate::memory::{append, Budget};
 use crate::model::manifest::Position;
 use crate::model::value::{self, Element, OwnedValue, Tape, ValueBuilder, ValueKind, MAX_DEPTH};
 use std::borrow::Cow;
@@ -226,28 +226,29 @@ impl<'a> Cursor<'a> {
             let bytes = self.take(length)?;
             return self.utf8(bytes).map(Cow::Borrowed);
         }
-        let mut joined = String::new();
-        while let Some(bytes) = self.chunk(true)? {
-            let chunk = self.utf8(bytes)?;
-            self.charge(PER_CHUNK.saturating_mul(bytes.len() as u64), "strings in chunks")?;
-            joined.try_reserve(chunk.len())?;
-            joined.push_str(chunk);
-        }
-        Ok(Cow::Owned(joined))
+        let joined = String::from_utf8(self.joined(true)?);
+        Ok(Cow::Owned(joined.unwrap_or_default())) // each chunk is UTF-8
     }
 
     /// The byte string after its head. It is borrowed from the input unless it comes in chunks.
     pub(super) fn bytes_body(&mut self, length: Option<u64>) -> Result<Cow<'a, [u8]>> {
-        if let Some(length) = length {
-            return self.take(length).map(Cow::Borrowed);
+        match length {
+            Some(length) => self.take(length).map(Cow::Borrowed),
+            None => self.joined(false).map(Cow::Owned),
         }
-        let mut joined: Vec<u8> = Vec::new();
-        while let Some(chunk) = self.chunk(false)? {
+    }
+
+    /// The chunks of a text or byte string. Each chunk of a text is UTF-8.
+    fn joined(&mut self, is_text: bool) -> Result<Vec<u8>> {
+        let mut joined = Vec::new();
+        while let Some(chunk) = self.chunk(is_text)? {
+            if is_text {
+                self.utf8(chunk)?;
+            }
             self.charge(PER_CHUNK.saturating_mul(chunk.len() as u64), "strings in chunks")?;
-            joined.try_reserve(chunk.len())?;
-            joined.extend_from_slice(chunk);
+            append(&mut joined, chunk)?;
         }
-        Ok(Cow::Owned(joined))
+        Ok(joined)
     }
 
     /// The next chunk of a text or byte string of indefinite length; `None` after the last.
@@ -362,16 +363,8 @@ impl Cursor<'_> {
                 Head::Text(None) => while self.chunk(true)?.is_some() {},
                 Head::Bytes(None) => while self.chunk(false)?.is_some() {},
                 Head::Break => {
-                    let ended = depth.checked_sub(1).and_then(|at| open.get(at));
-                    let Some(ended) = ended else {
-                        return Err(self.malformed("a break outside of an indefinite length"));
-                    };
-                    if ended.left.is_some() {
-                        return Err(self.malformed("a break within an item of definite length"));
-                    }
-                    if ended.is_at_value {
-                        return Err(self.malformed("a map ends after a key without its value"));
-                    }
+                    let innermost = depth.checked_sub(1).and_then(|at| open.get(at));
+                    self.check_break(innermost.map(|open| (open.left, open.is_at_value)))?;
                     depth = depth.saturating_sub(1);
                 }
                 _ => {}
@@ -434,7 +427,10 @@ impl Cursor<'_> {
             Head::Simple(v) => to.simple(v),
             Head::Text(length) => to.text(&self.text_body(length)?),
             Head::Bytes(length) => to.bytes(&self.bytes_body(length)?),
-            Head::Break => self.end_at_break(to),
+            Head::Break => {
+                self.check_break((to.depth() > 0).then(|| (to.left(), to.is_at_value())))?;
+                self.end_container(to)
+            }
             _ if to.depth() > MAX_DEPTH => Err(self.too_deep()),
             Head::Array(length) => to.begin_array(Element::Any, length),
             Head::Map(length) => to.begin_map(length),
@@ -442,13 +438,15 @@ impl Cursor<'_> {
         }
     }
 
-    fn end_at_break(&self, to: &mut ValueBuilder<'_>) -> Result<()> {
-        match (to.depth(), to.left()) {
-            (0, _) => Err(self.malformed("a break outside of an indefinite length")),
-            (_, Some(_)) => Err(self.malformed("a break within an item of definite length")),
-            (_, None) if to.is_at_value() => Err(self.malformed("a map ends after a key without its value")),
-            (_, None) => self.end_container(to),
-        }
+    /// Checks that a break may end the innermost open array or map: it has an indefinite length, and no key
+    /// without its value. `None` if none is open.
+    fn check_break(&self, innermost: Option<(Option<u64>, bool)>) -> Result<()> {
+        Err(self.malformed(match innermost {
+            Some((None, false)) => return Ok(()),
+            Some((None, true)) => "a map ends after a key without its value",
+            Some((Some(_), _)) => "a break within an item of definite length",
+            None => "a break outside of an indefinite length",
+        }))
     }
 
     fn end_container(&self, to: &mut ValueBuilder<'_>) -> Result<()> {
@@ -480,7 +478,7 @@ impl Cursor<'_> {
                 self.head()?;
                 self.take(length).map(drop)
             }
-            Head::Break => Err(self.malformed("a break outside of an indefinite length")),
+            Head::Break => self.check_break(None),
             _ => self.head().map(drop),
         }
     }
