@@ -32,31 +32,20 @@ const ENCODING: u64 = packed(b"encoding");
 const DIGEST: u64 = packed(b"digest");
 const DENSE: u64 = packed(b"dense");
 
-fn dtype_by_name(name: &str) -> Option<NamedDtype> {
-    match Dtype::from_name(name) {
-        Some(dtype) => Some((dtype, None)),
-        None => Dtype::from_compound_name(name).map(|(dtype, logical)| (dtype, Some(logical))),
-    }
-}
-
-/// Reads a 1.1 or 1.2 manifest.
+/// Reads a 1.x manifest.
 pub fn decode(
     frame: &mut Frame,
     input: &mut dyn Input,
     limits: &Limits,
     budget: &Budget,
 ) -> Result<Manifest> {
-    decode_dialect(frame, input.read(frame.manifest.clone())?, limits, budget, Dialect::Later)
-}
-
-/// Reads a 1.x manifest.
-fn decode_dialect(
-    frame: &Frame,
-    bytes: &[u8],
-    limits: &Limits,
-    budget: &Budget,
-    dialect: Dialect,
-) -> Result<Manifest> {
+    let bytes = input.read(frame.manifest.clone())?;
+    let is_1_0 = frame.container == Container::V1_0;
+    // A 1.1 file without its last bytes has the same frame as a 1.0 file: only `tensors` makes it 1.0.
+    if is_1_0 && !has_tensors(frame, bytes, budget)? {
+        return Err(footer_missing(frame.file_size));
+    }
+    let objects_key = if is_1_0 { "tensors" } else { "objects" };
     let mut d = FieldReader::new(frame, bytes, budget);
     let mut keys = SeenKeys::default();
     let mut left = d.map(Rule::RootType, "the manifest")?;
@@ -72,9 +61,9 @@ fn decode_dialect(
                 keys.once(1, &key)?;
                 d.manifest.attributes = d.attributes().map_err(|e| e.within(format_args!("the file")))?;
             }
-            name if name == dialect.objects_key().as_bytes() => {
+            name if name == objects_key.as_bytes() => {
                 keys.once(2, &key)?;
-                objects(&mut d, limits, dialect)?;
+                objects(&mut d, limits, is_1_0)?;
             }
             _ => d.unknown_field(&mut keys, &key)?,
         }
@@ -84,11 +73,12 @@ fn decode_dialect(
         return Err(missing(Rule::VersionMissing, "version"));
     }
     if !keys.has(2) {
-        return Err(missing(Rule::ObjectsMissing, dialect.objects_key()));
+        return Err(missing(Rule::ObjectsMissing, objects_key));
     }
     keys.end(&d.cursor)?;
     let mut manifest = d.end()?;
-    manifest.container = Some(version(manifest.version_text())?);
+    let later = version(manifest.version_text())?;
+    manifest.container = Some(if is_1_0 { Container::V1_0 } else { later });
     Ok(manifest)
 }
 
@@ -109,11 +99,11 @@ fn version(text: &str) -> Result<Container> {
     Ok(if matches!(minor, "" | "1") { Container::V1_1 } else { Container::V1_2 })
 }
 
-fn objects(d: &mut FieldReader<'_>, limits: &Limits, dialect: Dialect) -> Result<()> {
+fn objects(d: &mut FieldReader<'_>, limits: &Limits, is_1_0: bool) -> Result<()> {
     // The least size of an object with one component. If more objects are declared than fit in the remaining
     // bytes, that number is not used.
     const MIN_ENTRY_SIZE: u64 = 48;
-    let what = if dialect == Dialect::V1_0 { "\"tensors\"" } else { "\"objects\"" };
+    let what = if is_1_0 { "\"tensors\"" } else { "\"objects\"" };
     let mut left = d.map(Rule::ObjectsMissing, what)?;
     let expected = d.cursor.plausible(left, MIN_ENTRY_SIZE);
     expect(&d.cursor, &mut d.manifest.objects, expected)?;
@@ -123,7 +113,7 @@ fn objects(d: &mut FieldReader<'_>, limits: &Limits, dialect: Dialect) -> Result
         d.count_object(limits)?;
         let name = d.name()?;
         let kept = d.push_utf8(&name);
-        if let Err(e) = kept.and_then(|kept| templates.object(d, kept, |d| object(d, kept, dialect))) {
+        if let Err(e) = kept.and_then(|kept| templates.object(d, kept, |d| object(d, kept, is_1_0))) {
             return Err(e.within(format_args!("object {}", crate::error::Quoted(&name))));
         }
     }
@@ -154,7 +144,7 @@ impl Form for Objects {
     }
 }
 
-fn object(d: &mut FieldReader<'_>, name: TextId, dialect: Dialect) -> Result<()> {
+fn object(d: &mut FieldReader<'_>, name: TextId, is_1_0: bool) -> Result<()> {
     let mut keys = SeenKeys::default();
     let mut left = d.map(Rule::ObjectType, "its definition")?;
     let (mut shape, mut format, mut attributes, mut dtype) = (None, None, None, None);
@@ -176,9 +166,9 @@ fn object(d: &mut FieldReader<'_>, name: TextId, dialect: Dialect) -> Result<()>
             }
             COMPONENTS if *key == *b"components" => {
                 keys.once(3, &key)?;
-                components(d, dialect)?;
+                components(d, is_1_0)?;
             }
-            DTYPE if dialect == Dialect::V1_0 => {
+            DTYPE if is_1_0 => {
                 keys.once(4, &key)?;
                 dtype = Some(d.text(Rule::DtypeType, "\"dtype\"")?);
             }
@@ -195,7 +185,7 @@ fn object(d: &mut FieldReader<'_>, name: TextId, dialect: Dialect) -> Result<()>
     let component_count = component_end.saturating_sub(component_start);
     let object = Object { name, format, shape_start, rank, component_start, component_count, attributes };
     add(&d.cursor, &mut d.manifest.objects, object)?;
-    if dialect == Dialect::V1_0 {
+    if is_1_0 {
         let dtype = dtype.ok_or_else(|| broken!(Rule::DtypeType, "it has no \"dtype\""))?;
         spread_dtype(d, component_start as usize, &dtype)?;
     }
@@ -203,11 +193,11 @@ fn object(d: &mut FieldReader<'_>, name: TextId, dialect: Dialect) -> Result<()>
     Ok(())
 }
 
-fn components(d: &mut FieldReader<'_>, dialect: Dialect) -> Result<()> {
+fn components(d: &mut FieldReader<'_>, is_1_0: bool) -> Result<()> {
     let mut left = d.map(Rule::ComponentsType, "\"components\"")?;
     while d.cursor.another(&mut left)? {
         let role = d.role()?;
-        if let Err(e) = component(d, role, dialect) {
+        if let Err(e) = component(d, role, is_1_0) {
             return Err(e.within(format_args!("component {:?}", d.manifest.texts.get(role))));
         }
     }
@@ -231,7 +221,7 @@ enum NamedLogical {
     Other,
 }
 
-fn component(d: &mut FieldReader<'_>, role: TextId, dialect: Dialect) -> Result<()> {
+fn component(d: &mut FieldReader<'_>, role: TextId, is_1_0: bool) -> Result<()> {
     let mut keys = SeenKeys::default();
     let mut left = d.map(Rule::ComponentType, "its definition")?;
     let (mut offset, mut length, mut size) = (None, None, None);
@@ -243,10 +233,10 @@ fn component(d: &mut FieldReader<'_>, role: TextId, dialect: Dialect) -> Result<
         match key.packed {
             DTYPE => {
                 keys.once(0, &key)?;
-                let known = if dialect == Dialect::V1_0 { None } else { d.cursor.take_dtype(&DTYPES) };
+                let known = if is_1_0 { None } else { d.cursor.take_dtype(&DTYPES) };
                 dtype = match known {
                     Some(dtype) => Some((dtype, None)),
-                    None => dtype_slow(d, dialect, &mut rare)?,
+                    None => dtype_slow(d, is_1_0, &mut rare)?,
                 };
             }
             TYPE => {
@@ -283,7 +273,7 @@ fn component(d: &mut FieldReader<'_>, role: TextId, dialect: Dialect) -> Result<
             _ => d.unknown_field(&mut keys, &key)?,
         }
     }
-    if !keys.has(0) && dialect != Dialect::V1_0 {
+    if !keys.has(0) && !is_1_0 {
         return Err(broken!(Rule::DtypeType, "it has no \"dtype\""));
     }
     let mut component = Component::new(role, dtype.map(|(dtype, _)| dtype));
@@ -301,11 +291,13 @@ fn component(d: &mut FieldReader<'_>, role: TextId, dialect: Dialect) -> Result<
 const DTYPES: [(u64, Dtype); Dtype::ALL.len()] = packed_dtypes(Dtype::ALL);
 
 #[inline(never)]
-fn dtype_slow(d: &mut FieldReader<'_>, dialect: Dialect, rare: &mut RareNames) -> Result<Option<NamedDtype>> {
+fn dtype_slow(d: &mut FieldReader<'_>, is_1_0: bool, rare: &mut RareNames) -> Result<Option<NamedDtype>> {
     let text = d.text(Rule::DtypeType, "\"dtype\"")?;
-    let dtype = match dialect {
-        Dialect::V1_0 => Dtype::from_old_name(&text).map(|dtype| (dtype, None)),
-        Dialect::Later => dtype_by_name(&text),
+    let plain = if is_1_0 { Dtype::from_old_name(&text) } else { Dtype::from_name(&text) };
+    let dtype = match plain {
+        Some(dtype) => Some((dtype, None)),
+        None if is_1_0 => None,
+        None => Dtype::from_compound_name(&text).map(|(dtype, logical)| (dtype, Some(logical))),
     };
     if dtype.is_none() {
         rare.dtype = Some(d.push_text(&text)?);
@@ -336,45 +328,24 @@ fn logical_by_name(name: &str) -> NamedLogical {
 /// Compares `type` with `dtype`: the specification gives the storage type for each logical type.
 fn resolve_logical_type(dtype: Option<NamedDtype>, named: &NamedLogical) -> Result<LogicalType> {
     let (dtype, implied) = dtype.map_or((None, None), |(dtype, implied)| (Some(dtype), implied));
-    let mismatch = |logical: &str, dtype: Dtype| {
-        broken!(Rule::TypeDtypeMismatch, "the type {logical:?} does not match the dtype \"{}\"", dtype.name())
+    let mismatch = |logical: &str, dtype: &str| {
+        broken!(Rule::TypeDtypeMismatch, "the type {logical:?} does not match the dtype {dtype:?}")
     };
     match (named, dtype, implied) {
         (NamedLogical::Absent, _, Some(implied)) => Ok(LogicalType::Known(implied)),
         (NamedLogical::Absent, _, None) => Ok(LogicalType::Absent),
         (NamedLogical::Known(t), _, Some(implied)) if *t != implied => {
-            let name = implied.name_in_1_1().unwrap_or_default();
-            Err(broken!(
-                Rule::TypeDtypeMismatch,
-                "the type \"{}\" does not match the dtype {name:?}",
-                t.name()
-            ))
+            Err(mismatch(t.name(), implied.name_in_1_1().unwrap_or_default()))
         }
         (NamedLogical::Known(t), Some(dtype), None) if t.dtype() != dtype => match t.is_in_spec() {
-            true => Err(mismatch(t.name(), dtype)),
+            true => Err(mismatch(t.name(), dtype.name())),
             false => Ok(LogicalType::Other), // another program's type with that name
         },
         (NamedLogical::Known(t), _, _) => Ok(LogicalType::Known(*t)),
         (NamedLogical::Dtype(t), Some(dtype), None) if *t == dtype => Ok(LogicalType::SameAsDtype),
-        (NamedLogical::Dtype(t), Some(dtype), _) => Err(mismatch(t.name(), dtype)),
+        (NamedLogical::Dtype(t), Some(dtype), _) => Err(mismatch(t.name(), dtype.name())),
         (NamedLogical::Dtype(_) | NamedLogical::Other, _, _) => Ok(LogicalType::Other),
     }
-}
-
-/// Reads a 1.0 manifest. A 1.1 file without its last bytes has the same frame: only `tensors` makes it 1.0.
-pub fn decode_1_0(
-    frame: &mut Frame,
-    input: &mut dyn Input,
-    limits: &Limits,
-    budget: &Budget,
-) -> Result<Manifest> {
-    let bytes = input.read(frame.manifest.clone())?;
-    if !has_tensors(frame, bytes, budget)? {
-        return Err(footer_missing(frame.file_size));
-    }
-    let mut manifest = decode_dialect(frame, bytes, limits, budget, Dialect::V1_0)?;
-    manifest.container = Some(Container::V1_0);
-    Ok(manifest)
 }
 
 /// Whether the manifest has `tensors`. Returns false if it cannot be read; the only error is lack of memory.
@@ -396,25 +367,6 @@ fn has_tensors(frame: &Frame, bytes: &[u8], budget: &Budget) -> Result<bool> {
 /// A storage type, and the logical type that its name implies in 1.1.
 type NamedDtype = (Dtype, Option<Logical>);
 
-/// A manifest of 1.0, or of a later version.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Dialect {
-    /// The objects are `tensors`. The dtype is in the object instead of its components, under its old name.
-    V1_0,
-    /// The objects are `objects`.
-    Later,
-}
-
-impl Dialect {
-    /// The key for the objects.
-    fn objects_key(self) -> &'static str {
-        match self {
-            Dialect::V1_0 => "tensors",
-            Dialect::Later => "objects",
-        }
-    }
-}
-
 /// Gives the components from `first` on the dtype of their tensor, if they have none.
 fn spread_dtype(d: &mut FieldReader<'_>, first: usize, name: &str) -> Result<()> {
     let known = Dtype::from_old_name(name);
@@ -428,12 +380,10 @@ fn spread_dtype(d: &mut FieldReader<'_>, first: usize, name: &str) -> Result<()>
         let is_index = matches!(d.manifest.texts.get(component.role), "indices" | "indptr" | "coords");
         component.dtype = if is_index { Some(Dtype::U64) } else { known };
         if component.dtype.is_none() {
-            let text = match kept {
-                Some(text) => text,
-                None => d.push_text(name)?,
-            };
-            kept = Some(text);
-            rare.dtype = Some(text);
+            if kept.is_none() {
+                kept = Some(d.push_text(name)?);
+            }
+            rare.dtype = kept;
             component.rare = d.push_rare_names(rare)?;
         }
         if let Some(place) = d.manifest.components.get_mut(at) {

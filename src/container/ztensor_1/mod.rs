@@ -80,4 +80,4 @@ pub(crate) const ROW_1_1: Row = Row { capabilities: CAPABILITIES_1_1, detect: No
 
 /// The row of 1.0, which is not written.
 pub(crate) const ROW_1_0: Row =
-    Row { capabilities: CAPABILITIES_1_0, decode: Some(decode::decode_1_0), ..Row::BASE };
+    Row { capabilities: CAPABILITIES_1_0, decode: Some(decode::decode), ..Row::BASE };
