@@ -37,9 +37,7 @@ pub(crate) const FOOTER_SIZE: usize = 16;
 /// The footer after a manifest of `manifest_size` bytes.
 pub fn footer(manifest_size: u64) -> [u8; FOOTER_SIZE] {
     let mut footer = [0; FOOTER_SIZE];
-    let (size, magic) = footer.split_at_mut(8);
-    size.copy_from_slice(&manifest_size.to_le_bytes());
-    magic.copy_from_slice(MAGIC);
+    footer.copy_from_slice([manifest_size.to_le_bytes(), *MAGIC].as_flattened());
     footer
 }
 
@@ -70,14 +68,8 @@ pub fn detect(Ends { file_size, tail, .. }: Ends<'_>, limits: &Limits) -> Result
         if size == 0 {
             return Err(broken!(Rule::ManifestEmpty, "the manifest size is 0"));
         }
-        return frame(
-            Container::V1_2,
-            file_size,
-            FOOTER_SIZE as u64,
-            size,
-            file_size.saturating_sub(24),
-            limits,
-        );
+        let capacity = file_size.saturating_sub(24);
+        return frame(Container::V1_2, file_size, FOOTER_SIZE as u64, size, capacity, limits);
     }
     let size = last8.map_or(0, |b| u64::from_le_bytes(*b));
     let capacity = file_size.saturating_sub(16);
@@ -169,18 +161,9 @@ impl AppendRecord {
     /// The encoded record.
     pub fn to_bytes(&self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
-        let fields = [
-            &TAG[..],
-            &self.tail.end.to_le_bytes(),
-            &self.tail.start.to_le_bytes(),
-            &self.tail_crc.to_le_bytes(),
-        ];
-        let mut rest = &mut bytes[..];
-        for field in fields {
-            let Some((front, behind)) = rest.split_at_mut_checked(field.len()) else { break };
-            front.copy_from_slice(field);
-            rest = behind;
-        }
+        let [end, start] = [self.tail.end, self.tail.start].map(u64::to_le_bytes);
+        // The checksum of the record takes the upper half of the last field.
+        bytes.copy_from_slice([*TAG, end, start, u64::from(self.tail_crc).to_le_bytes()].as_flattened());
         if let Some((checked, crc)) = bytes.split_last_chunk_mut::<4>() {
             *crc = crc32c::crc32c(checked).to_le_bytes();
         }

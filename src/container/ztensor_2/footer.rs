@@ -19,30 +19,15 @@ pub(crate) const PAGE: u64 = 4096;
 pub(crate) const MANIFEST_LIMIT: u64 = 1 << 30;
 /// The smallest file: a magic and a footer.
 pub(crate) const MIN_SIZE: u64 = 48;
-const VERSION: u32 = 2;
+const VERSION: u64 = 2;
 
-/// A footer without the magic at its end.
-struct Footer {
-    manifest_offset: u64,
-    manifest_length: u64,
-    manifest_hash: u64,
-    version: u32,
-}
-
-impl Footer {
-    fn read(bytes: &[u8; FOOTER_BYTES]) -> Footer {
-        let number = |at: usize| {
-            let eight = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
-            eight.map_or(0, |eight| u64::from_le_bytes(*eight))
-        };
-        let version = bytes.get(24..).and_then(|rest| rest.first_chunk::<4>());
-        Footer {
-            manifest_offset: number(0),
-            manifest_length: number(8),
-            manifest_hash: number(16),
-            version: version.map_or(0, |version| u32::from_le_bytes(*version)),
-        }
-    }
+/// The numbers of a footer: the offset, the size and the hash of the manifest, and the version.
+fn numbers(footer: &[u8]) -> [u64; 4] {
+    let mut eights =
+        footer.chunks_exact(8).map(|eight| eight.first_chunk::<8>().copied().unwrap_or_default());
+    let [offset, size, hash, version] =
+        [(); 4].map(|()| u64::from_le_bytes(eights.next().unwrap_or_default()));
+    [offset, size, hash, version & u64::from(u32::MAX)] // the bytes after the version are reserved
 }
 
 /// Finds the manifest of a file that begins with the magic, from its footer.
@@ -59,7 +44,7 @@ pub fn detect(Ends { file_size, tail, .. }: Ends<'_>, limits: &Limits) -> Result
             "the file begins like zTensor 2 but does not end with its magic"
         ));
     };
-    let Footer { manifest_offset, manifest_length, manifest_hash, version } = Footer::read(footer);
+    let [manifest_offset, manifest_length, manifest_hash, version] = numbers(footer);
     if version != VERSION {
         let unsupported = fail!(
             Unsupported,
@@ -113,7 +98,7 @@ pub fn reserved(file_size: u64) -> std::ops::Range<u64> {
 pub fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
     out.try_reserve(FOOTER_BYTES)?;
     let hash = frame.manifest_hash.unwrap_or(0);
-    for number in [frame.manifest.start, frame.manifest_size(), hash, u64::from(VERSION)] {
+    for number in [frame.manifest.start, frame.manifest_size(), hash, VERSION] {
         // The version as 8 bytes; the upper 4 are the reserved ones, which are 0.
         out.extend_from_slice(&number.to_le_bytes());
     }
@@ -137,8 +122,10 @@ pub(crate) const SEARCH: EndSearch = EndSearch { size: FOOTER_BYTES, find: possi
 
 fn possible_ends(window: &[u8], start: u64, found: &mut dyn FnMut(PossibleEnd) -> Result<()>) -> Result<()> {
     for (at, bytes) in window.windows(FOOTER_BYTES).enumerate() {
-        let Some(bytes) = bytes.first_chunk().filter(|_| bytes.ends_with(MAGIC)) else { continue };
-        let Footer { manifest_offset, manifest_length, version, .. } = Footer::read(bytes);
+        if !bytes.ends_with(MAGIC) {
+            continue;
+        }
+        let [manifest_offset, manifest_length, _, version] = numbers(bytes);
         let footer = start.saturating_add(at as u64);
         let is_place = manifest_offset >= PAGE && manifest_offset % PAGE == 0 && manifest_length > 0;
         let manifest_end = manifest_offset.checked_add(manifest_length).filter(|end| *end <= footer);
