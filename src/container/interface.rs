@@ -53,26 +53,37 @@ pub struct OriginOf<'a> {
 /// Returns what a file declares besides objects and attributes.
 pub type Origin = fn(&OriginOf<'_>) -> Result<Option<OwnedValue>>;
 
-/// A position that looks like the end of a file.
-pub struct PossibleEnd {
-    /// Where its manifest would be.
-    pub manifest: Range<u64>,
-    /// The offset just after its footer.
-    pub end: u64,
-}
-
-/// See [`EndSearch::find`].
-pub type FindEnds = fn(&[u8], u64, &mut dyn FnMut(PossibleEnd) -> Result<()>) -> Result<()>;
-
 /// How to find positions where a file may have ended before it was appended to.
 pub struct EndSearch {
-    /// How many bytes identify a position. Windows have to overlap by one byte less.
+    /// The last bytes of a footer.
+    pub magic: &'static [u8; 8],
+    /// How many bytes a footer has. Windows have to overlap by one byte less.
     pub size: usize,
-    /// Calls the function with the positions in a window. The number is the window's file offset.
-    pub find: FindEnds,
+    /// The range of the manifest, if these bytes at this offset can be a footer.
+    pub manifest: fn(&[u8], u64) -> Option<Range<u64>>,
     /// Whether the last of several positions is accepted, because each append leaves the old end in the file.
     /// If not, a position is accepted only if it is the only one and the file's gaps are zero.
     pub last_wins: bool,
+}
+
+impl EndSearch {
+    /// Calls `found` for each possible footer in a window that begins at offset `start` of the file, with the
+    /// range of the manifest and the offset just after the footer.
+    pub fn find(
+        &self,
+        window: &[u8],
+        start: u64,
+        found: &mut dyn FnMut(Range<u64>, u64) -> Result<()>,
+    ) -> Result<()> {
+        for (at, footer) in window.windows(self.size).enumerate() {
+            let at = start.saturating_add(at as u64);
+            let is_footer = footer.last_chunk() == Some(self.magic);
+            if let Some(manifest) = is_footer.then(|| (self.manifest)(footer, at)).flatten() {
+                found(manifest, at.saturating_add(self.size as u64))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What a file declares about the model that it is a part of.

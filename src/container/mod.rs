@@ -65,7 +65,7 @@ use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Container, Manifest};
 use crate::model::value::OwnedValue;
 use interface::{Canonical, ContentDigest, Encode, Row};
-pub use interface::{EndSearch, OriginOf, PossibleEnd, Split};
+pub use interface::{EndSearch, OriginOf, Split};
 use std::ffi::CStr;
 
 /// The container that is written by default.

@@ -15,7 +15,7 @@
 use super::manifest;
 use super::manifest::NameIndex;
 use super::manifest::{read_manifest, unfinished};
-use crate::container::{self, AppendRecord, EndSearch, Limits, PossibleEnd, HEADER_SIZE, HEAD_BYTES};
+use crate::container::{self, AppendRecord, EndSearch, Limits, HEADER_SIZE, HEAD_BYTES};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::memory::{push, with_capacity, zeroed};
 use crate::source::{for_each_chunk, ByteSource, READ_CHUNK};
@@ -228,11 +228,11 @@ fn search(source: &dyn ByteSource, limits: &Limits, from: u64) -> Result<Search>
         let length = usize::try_from(size.saturating_sub(start)).unwrap_or(READ_CHUNK).min(buffer.len());
         let window = buffer.get_mut(..length).unwrap_or_default();
         source.read_at(start, window)?;
-        (ends.find)(window, start, &mut |possible| {
-            if possible.end >= size || !search.is_complete {
+        ends.find(window, start, &mut |manifest, end| {
+            if end >= size || !search.is_complete {
                 return Ok(());
             }
-            match whole_file_at(source, limits, possible, &mut budget)? {
+            match whole_file_at(source, limits, manifest, end, &mut budget)? {
                 Some(Some(location)) => search.push(location)?,
                 Some(None) => {}
                 None => search.is_complete = false,
@@ -247,11 +247,12 @@ fn search(source: &dyn ByteSource, limits: &Limits, from: u64) -> Result<Search>
     Ok(search)
 }
 
-/// Whether a complete file ends with that manifest. The outer `None` means that the budget ran out.
+/// Whether a complete file ends at `end` with that manifest. The outer `None` means that the budget ran out.
 fn whole_file_at(
     source: &dyn ByteSource,
     limits: &Limits,
-    PossibleEnd { manifest, end }: PossibleEnd,
+    manifest: Range<u64>,
+    end: u64,
     budget: &mut ByteBudget,
 ) -> Result<Option<Option<Location>>> {
     match is_one_map(source, manifest.clone(), budget)? {

@@ -20,7 +20,7 @@
 
 use crate::container::capabilities::Capabilities;
 use crate::container::frame::{frame, over_limit, Detected, Ends, Frame, Limits, ALIGNMENT};
-use crate::container::interface::{EndSearch, PossibleEnd};
+use crate::container::interface::EndSearch;
 use crate::error::{broken, Error, Result, Rule};
 use crate::memory::append;
 use crate::model::manifest::Container;
@@ -89,22 +89,12 @@ pub fn footer_missing(file_size: u64) -> Error {
 }
 
 /// How to search a file for positions that look like the end of a file from 1.1 on.
-pub(crate) const SEARCH: EndSearch = EndSearch { size: FOOTER_SIZE, find: possible_ends, last_wins: false };
+pub(crate) const SEARCH: EndSearch =
+    EndSearch { magic: MAGIC, size: FOOTER_SIZE, manifest: manifest_before, last_wins: false };
 
-fn possible_ends(window: &[u8], start: u64, found: &mut dyn FnMut(PossibleEnd) -> Result<()>) -> Result<()> {
-    for (at, footer) in window.windows(FOOTER_SIZE).enumerate() {
-        let Some((size, _)) = footer.split_first_chunk().filter(|(_, magic)| magic == MAGIC) else {
-            continue;
-        };
-        let manifest_end = start.saturating_add(at as u64);
-        let Some(manifest_start) = manifest_end.checked_sub(u64::from_le_bytes(*size)) else { continue };
-        let behind_magic = MAGIC.len() as u64..manifest_end;
-        if behind_magic.contains(&manifest_start) {
-            let end = manifest_end.saturating_add(FOOTER_SIZE as u64);
-            found(PossibleEnd { manifest: manifest_start..manifest_end, end })?;
-        }
-    }
-    Ok(())
+fn manifest_before(footer: &[u8], at: u64) -> Option<Range<u64>> {
+    let start = at.checked_sub(u64::from_le_bytes(*footer.first_chunk()?))?;
+    (MAGIC.len() as u64..at).contains(&start).then_some(start..at)
 }
 
 const TAG: &[u8; 8] = b"ZTAPPEND";

@@ -3,10 +3,11 @@
 
 use crate::container::capabilities::Capabilities;
 use crate::container::frame::{over_limit, Detected, Ends, Frame, Limits};
-use crate::container::interface::{EndSearch, PossibleEnd};
+use crate::container::interface::EndSearch;
 use crate::digest::xxh3;
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::manifest::Container;
+use std::ops::Range;
 
 /// First and last bytes.
 pub(crate) const MAGIC: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
@@ -23,11 +24,10 @@ const VERSION: u64 = 2;
 
 /// The numbers of a footer: the offset, the size and the hash of the manifest, and the version.
 fn numbers(footer: &[u8]) -> [u64; 4] {
-    let mut eights =
-        footer.chunks_exact(8).map(|eight| eight.first_chunk::<8>().copied().unwrap_or_default());
-    let [offset, size, hash, version] =
-        [(); 4].map(|()| u64::from_le_bytes(eights.next().unwrap_or_default()));
-    [offset, size, hash, version & u64::from(u32::MAX)] // the bytes after the version are reserved
+    let mut eights = footer.chunks_exact(8).filter_map(<[u8]>::first_chunk::<8>);
+    let mut next = || eights.next().map_or(0, |eight| u64::from_le_bytes(*eight));
+    let (offset, size, hash, version) = (next(), next(), next(), next());
+    [offset, size, hash, version & u64::from(u32::MAX)] // reserved bytes follow the version
 }
 
 /// Finds the manifest of a file that begins with the magic, from its footer.
@@ -90,7 +90,7 @@ pub fn detect(Ends { file_size, tail, .. }: Ends<'_>, limits: &Limits) -> Result
 }
 
 /// The bytes of the footer that are 0, and that readers ignore.
-pub fn reserved(file_size: u64) -> std::ops::Range<u64> {
+pub fn reserved(file_size: u64) -> Range<u64> {
     file_size.saturating_sub(12)..file_size.saturating_sub(8)
 }
 
@@ -112,27 +112,18 @@ pub fn frame_of(start: u64, manifest: &[u8], _: &Capabilities) -> Frame {
     frame(start..end, end.saturating_add(FOOTER_SIZE), Some(xxh3(manifest)))
 }
 
-fn frame(manifest: std::ops::Range<u64>, file_size: u64, manifest_hash: Option<u64>) -> Frame {
+fn frame(manifest: Range<u64>, file_size: u64, manifest_hash: Option<u64>) -> Frame {
     let data = PAGE..file_size.saturating_sub(FOOTER_SIZE);
     Frame { container: Container::V2, manifest, data, file_size, manifest_hash }
 }
 
 /// How to search a file for positions that look like its end.
-pub(crate) const SEARCH: EndSearch = EndSearch { size: FOOTER_BYTES, find: possible_ends, last_wins: true };
+pub(crate) const SEARCH: EndSearch =
+    EndSearch { magic: MAGIC, size: FOOTER_BYTES, manifest: manifest_before, last_wins: true };
 
-fn possible_ends(window: &[u8], start: u64, found: &mut dyn FnMut(PossibleEnd) -> Result<()>) -> Result<()> {
-    for (at, bytes) in window.windows(FOOTER_BYTES).enumerate() {
-        if !bytes.ends_with(MAGIC) {
-            continue;
-        }
-        let [manifest_offset, manifest_length, _, version] = numbers(bytes);
-        let footer = start.saturating_add(at as u64);
-        let is_place = manifest_offset >= PAGE && manifest_offset % PAGE == 0 && manifest_length > 0;
-        let manifest_end = manifest_offset.checked_add(manifest_length).filter(|end| *end <= footer);
-        if let (VERSION, true, Some(manifest_end)) = (version, is_place, manifest_end) {
-            let end = footer.saturating_add(FOOTER_SIZE);
-            found(PossibleEnd { manifest: manifest_offset..manifest_end, end })?;
-        }
-    }
-    Ok(())
+fn manifest_before(footer: &[u8], at: u64) -> Option<Range<u64>> {
+    let [offset, size, _, version] = numbers(footer);
+    let end = offset.checked_add(size).filter(|end| *end <= at)?;
+    let is_place = offset >= PAGE && offset % PAGE == 0 && size > 0;
+    (is_place && version == VERSION).then_some(offset..end)
 }
