@@ -15,11 +15,11 @@ pub(super) trait FrameFormat {
     /// The largest window of a frame that the stream decoder accepts.
     const MAX_WINDOW: u64;
 
-    /// The most points that a [`super::FrameIndex`] keeps. A point takes 16 bytes.
-    const MAX_POINTS: usize = 256;
-
     /// Whether a seek table follows the frames. If so, the frames' headers are not read.
     const HAS_TABLE: bool = false;
+
+    /// The most points that a [`super::FrameIndex`] keeps. A point takes 16 bytes.
+    const MAX_POINTS: usize = if Self::HAS_TABLE { 4096 } else { 256 };
 
     /// Reads the headers of the frame at `at`, without decoding. A header alone never determines the size of
     /// an allocation: the rest of the frame must be able to have as much content as the header promises. This

@@ -48,7 +48,7 @@ macro_rules! with_format {
     ($codec:expr, $format:ident => $call:expr) => {
         match $codec.encoding() {
             Encoding::Zstd => {
-                type $format = zstd::Zstd;
+                type $format = zstd::Zstd<false>;
                 $call
             }
             Encoding::Deflate => {
@@ -56,7 +56,7 @@ macro_rules! with_format {
                 $call
             }
             Encoding::ZstdSeekable => {
-                type $format = zstd::Seekable;
+                type $format = zstd::Zstd<true>;
                 $call
             }
             Encoding::Raw | Encoding::Other => Err(fail!(Internal, "this encoding has no codec")),

@@ -1,6 +1,6 @@
 use super::*;
 use crate::codec::frame_format::FrameFormat;
-use crate::codec::zstd::Seekable;
+use crate::codec::zstd::Zstd;
 use crate::codec::{Codec, Coding, KnownSize, StoredPart};
 use crate::model::encoding::Encoding;
 
@@ -130,7 +130,7 @@ fn a_frame_that_holds_another_size_than_its_entry_is_refused() {
 
 #[test]
 fn an_index_of_more_frames_than_it_has_places_finds_every_frame() {
-    let count = 3 * Seekable::MAX_POINTS + 5;
+    let count = 3 * Zstd::<true>::MAX_POINTS + 5;
     let content = content(count);
     let stored = seekable(&content, 1, 0);
     let index = codec().index(&stored).unwrap();

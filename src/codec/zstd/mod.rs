@@ -17,65 +17,41 @@ use crate::memory::try_box;
 use decode::{decoder_error, internal, OneShotDecoder, PiecewiseDecoder};
 use zstd_safe::{CCtx, CParameter};
 
-/// Zstandard frames (RFC 8878).
-pub(super) struct Zstd;
+/// Zstandard frames (RFC 8878), with a seek table after them if `TABLE` is set.
+pub(super) struct Zstd<const TABLE: bool>;
 
-impl FrameFormat for Zstd {
+impl<const TABLE: bool> FrameFormat for Zstd<TABLE> {
     type FrameDecoder = OneShotDecoder;
     type StreamDecoder = PiecewiseDecoder;
 
     const MAX_WINDOW: u64 = 1 << decode::WINDOW_LOG;
+    const HAS_TABLE: bool = TABLE;
 
     fn header(stored: &mut dyn Stored, at: usize) -> Result<Header> {
         walk::header(stored, at)
     }
 
     fn encoder(level: i32) -> Result<Box<dyn FrameEncoder>> {
-        zstd_encoder(level, false) // the manifest has digests
-    }
-}
-
-/// zstd frames with a seek table after them.
-pub(super) struct Seekable;
-
-impl FrameFormat for Seekable {
-    type FrameDecoder = OneShotDecoder;
-    type StreamDecoder = PiecewiseDecoder;
-
-    const MAX_WINDOW: u64 = Zstd::MAX_WINDOW;
-    const MAX_POINTS: usize = 4096;
-    const HAS_TABLE: bool = true;
-
-    fn header(stored: &mut dyn Stored, at: usize) -> Result<Header> {
-        walk::header(stored, at)
-    }
-
-    fn encoder(level: i32) -> Result<Box<dyn FrameEncoder>> {
-        zstd_encoder(level, true)
+        let (min, max) = (zstd_safe::min_c_level(), zstd_safe::max_c_level());
+        if !(min..=max).contains(&level) {
+            return Err(fail!(InvalidArgument, "zstd level {level} is not within {min} to {max}"));
+        }
+        let mut context = CCtx::try_create().ok_or_else(|| Error::out_of_memory(0))?;
+        for parameter in [
+            CParameter::CompressionLevel(level),
+            CParameter::ContentSizeFlag(true),
+            CParameter::ChecksumFlag(TABLE), // without a table, the manifest has digests
+            CParameter::DictIdFlag(false),
+        ] {
+            context.set_parameter(parameter).map_err(internal)?;
+        }
+        let encoder: Box<dyn FrameEncoder> = try_box(ZstdEncoder(context))?;
+        Ok(encoder)
     }
 }
 
 /// Makes frames that give their content size. Its tables are large and reused.
 struct ZstdEncoder(CCtx<'static>);
-
-/// An encoder. If `checksum` is set, frames have a checksum of their content.
-fn zstd_encoder(level: i32, checksum: bool) -> Result<Box<dyn FrameEncoder>> {
-    let (min, max) = (zstd_safe::min_c_level(), zstd_safe::max_c_level());
-    if !(min..=max).contains(&level) {
-        return Err(fail!(InvalidArgument, "zstd level {level} is not within {min} to {max}"));
-    }
-    let mut context = CCtx::try_create().ok_or_else(|| Error::out_of_memory(0))?;
-    for parameter in [
-        CParameter::CompressionLevel(level),
-        CParameter::ContentSizeFlag(true),
-        CParameter::ChecksumFlag(checksum),
-        CParameter::DictIdFlag(false),
-    ] {
-        context.set_parameter(parameter).map_err(internal)?;
-    }
-    let encoder: Box<dyn FrameEncoder> = try_box(ZstdEncoder(context))?;
-    Ok(encoder)
-}
 
 impl FrameEncoder for ZstdEncoder {
     fn frame_bound(&self, size: usize) -> usize {

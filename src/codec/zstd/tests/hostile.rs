@@ -214,7 +214,7 @@ fn the_encoder() {
         for bytes in [&a[..], &b, &[], &a] {
             encoder.encode(bytes, &mut out).unwrap();
         }
-        let frames: Vec<_> = Walk::<Zstd>::from(&mut &out[6..], 0).map(Result::unwrap).collect();
+        let frames: Vec<_> = Walk::<Zstd<false>>::from(&mut &out[6..], 0).map(Result::unwrap).collect();
         let sizes: Vec<_> = frames.iter().map(|frame| frame.content).collect();
         assert_eq!(sizes, [Some(50_000), Some(10), Some(0), Some(50_000)]);
         let (first, last) = (&frames[0].stored, &frames[3].stored);
