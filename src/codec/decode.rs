@@ -20,7 +20,7 @@ pub(super) fn decode_into<F: FrameFormat>(
     let (name, wanted) = (codec.name(), dst.len());
     let (mut once, mut again) = (stored, stored);
     let known = sum(codec, Walk::<F>::of_part(&mut once, stored.from))?;
-    known.check(codec, u64::try_from(wanted).unwrap_or(u64::MAX))?;
+    known.check(codec, wanted as u64)?;
     let mut decoder = F::FrameDecoder::new()?;
     let mut rest = dst;
     for header in with_data(Walk::<F>::of_part(&mut again, stored.from)) {
@@ -72,7 +72,7 @@ pub(super) fn decode_range<F: FrameFormat>(
     dst: &mut [u8],
 ) -> Result<()> {
     let wanted = dst.len();
-    let end = offset.checked_add(wide(wanted));
+    let end = offset.checked_add(wanted as u64);
     if end.is_none_or(|end| end > decoded_size) {
         return Err(fail!(InvalidArgument, "{wanted} bytes from {offset} pass the end at {decoded_size}"));
     }
@@ -109,7 +109,7 @@ pub(super) fn decode_range<F: FrameFormat>(
             return Ok(());
         }
         start = start.saturating_add(decoded);
-        at = at.saturating_add(wide(written));
+        at = at.saturating_add(written as u64);
     }
     Err(broken!(
         codec.length_rule(),
@@ -181,7 +181,7 @@ fn decode_frame<F: FrameFormat>(
 ) -> Result<usize> {
     match decoder.decode(frame, header, out)? {
         Decoded::Size(written) => match header.content {
-            Some(content) if content != wide(written) => {
+            Some(content) if content != written as u64 => {
                 let error =
                     broken!(codec.length_rule(), "it holds {written} bytes, its header promises {content}");
                 Err(in_frame(codec, header, error))
@@ -237,7 +237,7 @@ fn stream_part<F: FrameFormat>(
     while left > 0 {
         let out = usize::try_from(left).unwrap_or(usize::MAX).min(scratch.len());
         let got = decoder.decode(&mut frame, scratch.get_mut(..out).unwrap_or_default()).map_err(within)?;
-        left = left.saturating_sub(wide(got));
+        left = left.saturating_sub(got as u64);
         if got < out {
             decoder.check_end().map_err(within)?;
             return Ok((skip.saturating_sub(left), 0));
@@ -247,12 +247,7 @@ fn stream_part<F: FrameFormat>(
     if written < to.len() {
         decoder.check_end().map_err(within)?;
     }
-    Ok((skip.saturating_add(wide(written)), written))
-}
-
-/// A size in memory as a 64-bit number.
-fn wide(size: usize) -> u64 {
-    u64::try_from(size).unwrap_or(u64::MAX)
+    Ok((skip.saturating_add(written as u64), written))
 }
 
 /// Called with the number of stored bytes decoded so far. An error stops decoding.
@@ -366,11 +361,11 @@ pub(super) fn decode_chunks<F: FrameFormat>(
         let within = |error| in_frame(codec, &header, error);
         loop {
             let got = decoder.decode(&mut frame, &mut scratch).map_err(within)?;
-            total = total.checked_add(wide(got)).filter(|&total| total <= limit).ok_or_else(over)?;
+            total = total.checked_add(got as u64).filter(|&total| total <= limit).ok_or_else(over)?;
             if let (Some(sink), true) = (&mut sink, got > 0) {
                 sink(scratch.get(..got).unwrap_or_default())?;
             }
-            step(wide(header.stored.end.saturating_sub(frame.len())))?;
+            step(header.stored.end.saturating_sub(frame.len()) as u64)?;
             if got < scratch.len() {
                 break;
             }

@@ -113,7 +113,7 @@ impl StreamDecoder for PiecewiseDecoder {
             };
             self.finished = result == 0;
             self.frames = self.frames.saturating_add(u64::from(self.finished));
-            self.consumed = self.consumed.saturating_add(u64::try_from(taken).unwrap_or(u64::MAX));
+            self.consumed = self.consumed.saturating_add(taken as u64);
             *input = input.get(taken..).unwrap_or_default();
             let idle = taken == 0 && now == written;
             written = now;
@@ -148,7 +148,7 @@ impl PiecewiseDecoder {
     /// The error for an error code of libzstd.
     #[cold]
     fn error(&self, code: usize, taken: usize) -> crate::error::Error {
-        let at = self.consumed.saturating_add(u64::try_from(taken).unwrap_or(u64::MAX));
+        let at = self.consumed.saturating_add(taken as u64);
         match code_number(code) {
             CODE_PREFIX if self.finished && self.frames > 0 => {
                 broken!(Rule::ZstdTrailing, "the stored bytes from {} on are not a zstd frame", self.consumed)
