@@ -3,7 +3,7 @@
 
 use super::frame_format::{in_frame, Decoded, FrameDecoder, FrameFormat, StreamDecoder};
 use super::frame_index::{FramePoint, Seek};
-use super::frames::{sum, with_data, Header, StoredPart};
+use super::frames::{sum, with_data, wrong_size, Header, StoredPart};
 use super::walk::Walk;
 use crate::error::{broken, fail, Cause, Error, Result};
 use crate::memory::{with_capacity, zeroed};
@@ -44,10 +44,7 @@ pub(super) fn decode_into<F: FrameFormat>(
     }
     match rest.len() {
         0 => Ok(()),
-        short => {
-            let decoded = wanted.saturating_sub(short);
-            Err(broken!(codec.length_rule(), "the {name} frames hold {decoded} bytes, {wanted} are declared"))
-        }
+        short => Err(wrong_size(codec, wanted.saturating_sub(short), wanted as u64)),
     }
 }
 
@@ -111,11 +108,7 @@ pub(super) fn decode_range<F: FrameFormat>(
         start = start.saturating_add(decoded);
         at = at.saturating_add(written as u64);
     }
-    Err(broken!(
-        codec.length_rule(),
-        "the {} frames hold {start} bytes, {decoded_size} are declared",
-        codec.name()
-    ))
+    Err(wrong_size(codec, start, decoded_size))
 }
 
 /// A part of the content of a frame whose size is known.

@@ -1,9 +1,10 @@
 //! What every codec reports about stored bytes: the frames, which can be decoded independently, the sizes
 //! they give, and the entries of a seek table, if there is one.
 
-use crate::error::{broken, Result};
+use crate::error::{broken, Error, Result};
 use crate::memory::push;
 use crate::model::encoding::Codec;
+use std::fmt::Display;
 use std::ops::Range;
 
 /// What the headers of a frame say.
@@ -132,19 +133,20 @@ impl KnownSize {
     /// Fails if the frames cannot decode to exactly `wanted` bytes.
     pub(crate) fn check(self, codec: Codec, wanted: u64) -> Result<KnownSize> {
         match self {
-            KnownSize::Exact(size) if size != wanted => Err(broken!(
-                codec.length_rule(),
-                "the {} frames hold {size} bytes, {wanted} are declared",
-                codec.name()
-            )),
-            KnownSize::AtMost(max) if max < wanted => Err(broken!(
-                codec.length_rule(),
-                "the {} frames hold at most {max} bytes, {wanted} are declared",
-                codec.name()
-            )),
+            KnownSize::Exact(size) if size != wanted => Err(wrong_size(codec, size, wanted)),
+            KnownSize::AtMost(max) if max < wanted => {
+                Err(wrong_size(codec, format_args!("at most {max}"), wanted))
+            }
             _ => Ok(self),
         }
     }
+}
+
+/// The error for frames that decode to `found` bytes instead of the declared size.
+#[cold]
+pub(super) fn wrong_size(codec: Codec, found: impl Display, declared: u64) -> Error {
+    let name = codec.name();
+    broken!(codec.length_rule(), "the {name} frames hold {found} bytes, {declared} are declared")
 }
 
 /// Adds up the decoded sizes of all frames.
