@@ -215,11 +215,7 @@ mod x86 {
                         _mm256_stream_ps(to.as_mut_ptr().cast(), value);
                     }
                 }
-                #[allow(unused_unsafe)]
-                // SAFETY: it has no requirements, but calling it is unsafe before Rust 1.87.
-                unsafe {
-                    _mm_sfence()
-                }; // makes the writes visible to other threads
+                super::settle();
             } else {
                 for (from, to) in eights {
                     // SAFETY: the bytes exist, and no alignment is needed.

@@ -108,11 +108,8 @@ impl Encoder {
     pub(crate) fn encode(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         let bound = self.frame_bound(input.len());
-        let Some(end) = start.checked_add(bound) else {
-            return Err(Error::out_of_memory(bound));
-        };
         out.try_reserve(bound).map_err(|_| Error::out_of_memory(bound))?;
-        out.resize(end, 0);
+        out.resize(start.saturating_add(bound), 0);
         let result = self.encode_to(input, out.get_mut(start..).unwrap_or_default());
         out.truncate(start.saturating_add(*result.as_ref().unwrap_or(&0)));
         result.map(drop)

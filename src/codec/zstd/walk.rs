@@ -101,14 +101,10 @@ impl Reader<'_> {
         let single_segment = descriptor & 0x20 != 0;
         let mut window = if single_segment { 0 } else { self.window()? };
         let dictionary = self.number(match descriptor & 3 {
-            3 => 4,
-            size => {
-                if size == 2 {
-                    2
-                } else {
-                    usize::from(size == 1)
-                }
-            }
+            0 => 0,
+            1 => 1,
+            2 => 2,
+            _ => 4,
         })?;
         if dictionary != 0 {
             return Err(self.corrupt(format_args!("it needs dictionary {dictionary}; the format has none")));
