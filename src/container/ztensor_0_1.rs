@@ -20,7 +20,7 @@ use crate::error::{broken, Result, Rule};
 use crate::memory::{append, Budget};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{
-    Component, Container, Encoding, Format, LogicalType, Manifest, Object, RareNames, TextId,
+    Component, Container, Encoding, Format, LogicalType, Manifest, Object, RareNames,
 };
 use crate::model::value::Value;
 
@@ -200,24 +200,13 @@ pub fn decode(
     d.end()
 }
 
-/// The fields of a tensor that the specification defines.
-#[derive(Default)]
-struct Fields {
-    name: Option<TextId>,
-    rare: RareNames,
-    offset: Option<u64>,
-    size: Option<u64>,
-    dtype: Option<Dtype>,
-    shape: Option<(u32, u32)>,
-    encoding: Option<Encoding>,
-    layout: Option<Format>,
-    big_endian: bool,
-    sparse: bool,
-}
-
-/// Reads the map that defines a tensor. Other fields are added to `keys`.
-fn fields(d: &mut FieldReader<'_>, keys: &mut SeenKeys) -> Result<Fields> {
-    let mut f = Fields::default();
+/// Reads a tensor into an object with one component. Fields that the specification does not define become
+/// its attributes.
+fn tensor(d: &mut FieldReader<'_>) -> Result<()> {
+    let mut keys = SeenKeys::default();
+    let (mut name, mut offset, mut size, mut shape) = (None, None, None, None);
+    let (mut dtype, mut encoding, mut rare) = (None, None, RareNames::default());
+    let (mut format, mut is_sparse, mut is_big_endian) = (Format::Dense, false, false);
     let mut left = d.map(Rule::ObjectType, "its definition")?;
     while d.cursor.another(&mut left)? {
         let key = d.key()?;
@@ -225,51 +214,52 @@ fn fields(d: &mut FieldReader<'_>, keys: &mut SeenKeys) -> Result<Fields> {
             NAME => {
                 keys.once(0, &key)?;
                 let text = d.text(Rule::NameMissing, "\"name\"")?;
-                f.name = Some(d.push_text(&text)?);
+                name = Some(d.push_text(&text)?);
             }
             OFFSET => {
                 keys.once(1, &key)?;
-                f.offset = Some(d.unsigned(Rule::OffsetType, "\"offset\"")?);
+                offset = Some(d.unsigned(Rule::OffsetType, "\"offset\"")?);
             }
             SIZE => {
                 keys.once(2, &key)?;
-                f.size = Some(d.unsigned(Rule::LengthType, "\"size\"")?);
+                size = Some(d.unsigned(Rule::LengthType, "\"size\"")?);
             }
             DTYPE => {
                 keys.once(3, &key)?;
                 let text = d.text(Rule::DtypeType, "\"dtype\"")?;
-                f.dtype = Dtype::from_old_name(&text);
-                if f.dtype.is_none() {
-                    f.rare.dtype = Some(d.push_text(&text)?);
+                dtype = Dtype::from_old_name(&text);
+                if dtype.is_none() {
+                    rare.dtype = Some(d.push_text(&text)?);
                 }
             }
             SHAPE => {
                 keys.once(4, &key)?;
-                f.shape = Some(d.shape()?);
+                shape = Some(d.shape()?);
             }
             ENCODING if *key == *b"encoding" => {
                 keys.once(5, &key)?;
                 let name = d.text(Rule::EncodingType, "\"encoding\"")?;
-                f.encoding = Encoding::from_name(&name);
-                if f.encoding.is_none() {
-                    f.rare.encoding = Some(d.push_text(&name)?);
-                    f.encoding = Some(Encoding::Other);
+                encoding = Encoding::from_name(&name);
+                if encoding.is_none() {
+                    rare.encoding = Some(d.push_text(&name)?);
+                    encoding = Some(Encoding::Other);
                 }
             }
             LAYOUT => {
                 keys.once(6, &key)?;
                 let text = d.text(Rule::LayoutType, "\"layout\"")?;
-                f.sparse = text == "sparse";
-                f.layout =
-                    Some(if text == "dense" { Format::Dense } else { Format::Other(d.push_text(&text)?) });
+                is_sparse = text == "sparse";
+                if text != "dense" {
+                    format = Format::Other(d.push_text(&text)?);
+                }
             }
             DATA_ENDIANNESS if *key == *b"data_endianness" => {
                 keys.once(7, &key)?;
-                f.big_endian = match &*d.text(Rule::EndiannessValue, "\"data_endianness\"")? {
+                let rule = Rule::EndiannessValue;
+                is_big_endian = match &*d.text(rule, "\"data_endianness\"")? {
                     "little" => false,
                     "big" => true,
                     other => {
-                        let rule = Rule::EndiannessValue;
                         return Err(broken!(
                             rule,
                             "\"data_endianness\" is {other:?}, neither little nor big"
@@ -280,11 +270,11 @@ fn fields(d: &mut FieldReader<'_>, keys: &mut SeenKeys) -> Result<Fields> {
             CHECKSUM if *key == *b"checksum" => {
                 keys.once(8, &key)?;
                 if let Some(text) = d.optional_text(Rule::DigestType, "\"checksum\"")? {
-                    f.rare.digest = Some(d.push_text(&text)?);
+                    rare.digest = Some(d.push_text(&text)?);
                 }
             }
             _ => {
-                let custom = d.checked(&key)?;
+                let custom = d.cursor.utf8(&key)?;
                 let mut cursor = d.cursor.clone();
                 keys.push_unknown(&d.cursor, custom, |tape| {
                     cursor.value_to(tape).map_err(|e| e.within(format_args!("field {custom:?}")))
@@ -293,33 +283,25 @@ fn fields(d: &mut FieldReader<'_>, keys: &mut SeenKeys) -> Result<Fields> {
             }
         }
     }
-    Ok(f)
-}
-
-/// Reads a tensor into an object with one component.
-fn tensor(d: &mut FieldReader<'_>) -> Result<()> {
-    let mut keys = SeenKeys::default();
-    let f = fields(d, &mut keys)?;
     let custom = keys.into_unknown()?;
-    let name = f.name.ok_or_else(|| broken!(Rule::NameMissing, "it has no \"name\""))?;
-    let shape = f.shape.ok_or_else(|| broken!(Rule::ShapeType, "it has no \"shape\""))?;
-    if f.dtype.is_none() && f.rare.dtype.is_none() {
+    let name = name.ok_or_else(|| broken!(Rule::NameMissing, "it has no \"name\""))?;
+    let shape = shape.ok_or_else(|| broken!(Rule::ShapeType, "it has no \"shape\""))?;
+    if dtype.is_none() && rare.dtype.is_none() {
         return Err(broken!(Rule::DtypeType, "it has no \"dtype\""));
     }
     let sparse_format = custom.as_ref().and_then(|custom| custom.get("sparse_format"));
-    if f.sparse && sparse_format.and_then(Value::as_text).is_none() {
+    if is_sparse && sparse_format.and_then(Value::as_text).is_none() {
         return Err(broken!(Rule::SparseFormat, "its layout is sparse, but \"sparse_format\" is not a text"));
     }
-    let encoding = f.encoding.ok_or_else(|| broken!(Rule::EncodingType, "it has no \"encoding\""))?;
-    let mut component = Component::new(d.manifest.intern_role(ROLE)?, f.dtype);
-    component.encoding = encoding;
-    component.offset = f.offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?;
-    component.stored_size = f.size.ok_or_else(|| broken!(Rule::LengthType, "it has no \"size\""))?;
-    component.rare = d.push_rare_names(f.rare)?;
+    let mut component = Component::new(d.manifest.intern_role(ROLE)?, dtype);
+    component.encoding = encoding.ok_or_else(|| broken!(Rule::EncodingType, "it has no \"encoding\""))?;
+    component.offset = offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?;
+    component.stored_size = size.ok_or_else(|| broken!(Rule::LengthType, "it has no \"size\""))?;
+    component.rare = d.push_rare_names(rare)?;
     // Only raw data has a byte order, and single bytes have none (0.1 section 6).
-    let has_order = encoding == Encoding::Raw && f.dtype.is_some_and(|t| t.size() > 1);
-    component.set_big_endian(f.big_endian && has_order);
+    let has_order = component.encoding == Encoding::Raw && dtype.is_some_and(|t| t.size() > 1);
+    component.set_big_endian(is_big_endian && has_order);
     let attributes = custom.map(|custom| d.push_attributes(&custom)).transpose()?;
-    let object = Object::with_one_component(name, f.layout.unwrap_or(Format::Dense), shape);
+    let object = Object::with_one_component(name, format, shape);
     add_object(&d.cursor, &mut d.manifest, Object { attributes, ..object }, component)
 }
