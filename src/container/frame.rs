@@ -83,6 +83,14 @@ impl Limits {
         let default = manifest_size.saturating_mul(MEMORY_PER_BYTE).max(DEFAULT_MEMORY);
         self.memory.unwrap_or(default)
     }
+
+    /// Checks that a file with `count` objects may have one more.
+    pub(super) fn check_more_objects(&self, count: usize) -> Result<()> {
+        match (count as u64) < self.objects {
+            true => Ok(()),
+            false => Err(fail!(Limit, "the file has more than {} objects", self.objects)),
+        }
+    }
 }
 
 impl Default for Limits {

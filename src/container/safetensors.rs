@@ -162,9 +162,7 @@ pub fn decode(
             manifest.attributes = attributes.map_err(|e| e.within(format_args!("__metadata__")))?;
             continue;
         }
-        if manifest.objects.len() as u64 >= limits.objects {
-            return Err(fail!(Limit, "the file has more than {} objects", limits.objects));
-        }
+        limits.check_more_objects(manifest.objects.len())?;
         let (begin, end) = match header.tensor(&mut manifest, name) {
             Ok(range) => range,
             Err(e) => return Err(e.within(format_args!("object {}", Quoted(name)))),

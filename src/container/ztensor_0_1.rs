@@ -193,7 +193,7 @@ pub fn decode(
         }
     };
     while d.cursor.another(&mut left)? {
-        d.count_object(limits)?;
+        limits.check_more_objects(d.manifest.objects.len())?;
         let position = d.manifest.objects.len();
         tensor(&mut d).map_err(|e| e.within(format_args!("tensor {position}")))?;
     }

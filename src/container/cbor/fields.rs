@@ -3,9 +3,9 @@
 
 use super::cursor::{Cursor, Head};
 use super::fast_path::packed;
-use crate::container::frame::{Frame, Limits};
+use crate::container::frame::Frame;
 use crate::container::tables::{add_text, grow, push, reserve_text, Growth};
-use crate::error::{broken, fail, Error, Result, Rule};
+use crate::error::{broken, Error, Result, Rule};
 use crate::memory::Budget;
 use crate::model::manifest::{
     table_position, Format, LogicalType, Manifest, Object, Position, RareNames, TextId,
@@ -139,8 +139,8 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// Reads a map key, which the specification defines as text. Known keys are compared by their bytes;
-    /// [`FieldReader::checked`] has to check that an unknown one is UTF-8.
+    /// Reads a map key, which the specification defines as text. Known keys are compared by their bytes; the
+    /// caller has to check that an unknown one is UTF-8.
     #[inline(always)]
     pub fn key(&mut self) -> Result<MapKey<'a>> {
         match self.cursor.short_text() {
@@ -193,11 +193,6 @@ impl<'a> FieldReader<'a> {
         Ok(role)
     }
 
-    /// The key as text.
-    pub fn checked<'b>(&self, key: &'b [u8]) -> Result<&'b str> {
-        self.cursor.utf8(key)
-    }
-
     /// Consumes the next item if it is the text of at most seven bytes with this [`packed`]. Returns whether
     /// it was.
     #[inline(always)]
@@ -212,9 +207,6 @@ impl<'a> FieldReader<'a> {
     /// Reads a text.
     #[inline]
     pub fn text(&mut self, rule: Rule, what: &str) -> Result<Cow<'a, str>> {
-        if let Some(text) = self.cursor.try_text() {
-            return self.cursor.utf8(text).map(Cow::Borrowed);
-        }
         let at = self.cursor.file_offset();
         let text = self.optional_text(rule, what)?;
         text.ok_or_else(|| wrong(at, rule, what, "a text string", &Head::NULL))
@@ -348,7 +340,7 @@ impl<'a> FieldReader<'a> {
 
     /// Skips an unknown field, but records its key.
     pub fn unknown_field(&mut self, keys: &mut SeenKeys, key: &[u8]) -> Result<()> {
-        let key = self.checked(key)?;
+        let key = self.cursor.utf8(key)?;
         self.cursor.skip()?;
         keys.push_unknown(&self.cursor, key, |tape| tape.add(Value::NULL))
     }
@@ -375,14 +367,6 @@ impl<'a> FieldReader<'a> {
             grow::<RareNames>(&self.cursor, "components", (filled, capacity), 1, reserve)?;
         }
         self.manifest.add_rare_names(rare)
-    }
-
-    /// Checks that the limits allow one more object.
-    pub fn count_object(&self, limits: &Limits) -> Result<()> {
-        if self.manifest.objects.len() as u64 >= limits.objects {
-            return Err(fail!(Limit, "the file has more than {} objects", limits.objects));
-        }
-        Ok(())
     }
 
     /// Ends the manifest. Nothing may follow its single item.

@@ -224,10 +224,8 @@ impl Found<'_> {
         shape: &[u64],
         elements_per_unit: u64,
     ) -> Result<()> {
-        let (manifest, limit) = (&mut self.manifest, self.limits.objects);
-        if manifest.objects.len() as u64 >= limit {
-            return Err(fail!(Limit, "it has more than {limit} tensors"));
-        }
+        let manifest = &mut self.manifest;
+        self.limits.check_more_objects(manifest.objects.len())?;
         let name = add_text(self.budget, manifest, path)?;
         let shape_start = table_position(manifest.dimensions.len())?;
         let (last, outer) = shape.split_last().map_or((1, shape), |(last, outer)| (*last, outer));

@@ -110,7 +110,7 @@ fn objects(d: &mut FieldReader<'_>, limits: &Limits, is_1_0: bool) -> Result<()>
     expect(&d.cursor, &mut d.manifest.components, expected)?;
     let mut templates = TemplateCache::new(Objects);
     while d.cursor.another(&mut left)? {
-        d.count_object(limits)?;
+        limits.check_more_objects(d.manifest.objects.len())?;
         let name = d.name()?;
         let kept = d.push_utf8(&name);
         if let Err(e) = kept.and_then(|kept| templates.object(d, kept, |d| object(d, kept, is_1_0))) {

@@ -131,7 +131,7 @@ fn objects(d: &mut FieldReader<'_>, frame: &Frame, limits: &Limits) -> Result<()
     let mut templates = TemplateCache::new(Objects { file_size: frame.file_size });
     let mut names = KeyOrder::default();
     while d.cursor.another(&mut left)? {
-        d.count_object(limits)?;
+        limits.check_more_objects(d.manifest.objects.len())?;
         let start = d.cursor.clone();
         let name = match d.cursor.try_name() {
             Some(name) => name,
