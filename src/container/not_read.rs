@@ -44,19 +44,14 @@ pub(super) fn error(table: &[&Row], ends: Ends<'_>) -> Error {
         ),
         _ => match find(head, ends.tail) {
             Some(known) => fail!(NotZtensor, "{known}"),
-            None => unknown(table, head),
+            None => fail!(
+                NotZtensor,
+                "not a format that the library reads: it begins with {}; the library reads {}",
+                EscapedBytes(head),
+                Read(table)
+            ),
         },
     }
-}
-
-#[cold]
-fn unknown(table: &[&Row], head: &[u8]) -> Error {
-    fail!(
-        NotZtensor,
-        "not a format that the library reads: it begins with {}; the library reads {}",
-        EscapedBytes(head),
-        Read(table)
-    )
 }
 
 /// The names of the readable containers, for a message.
@@ -88,23 +83,30 @@ impl std::fmt::Display for EscapedBytes<'_> {
     }
 }
 
-/// A kind of file with known first bytes.
-struct Other {
-    /// The offset of the magic.
-    at: usize,
-    magic: &'static [u8],
-    known: Known,
+/// A kind of file that the library does not read, and what the user can do.
+#[derive(Clone, Copy)]
+pub struct Known {
+    /// The first bytes of its magic, and their offset. Empty if other bytes show the kind.
+    magic: (usize, &'static [u8]),
+    what: &'static str,
+    help: &'static str,
 }
 
-const fn row(magic: &'static [u8], what: &'static str, help: &'static str) -> Other {
-    Other { at: 0, magic, known: Known { what, help } }
+impl fmt::Display for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "this is {}, which the library does not read; {}", self.what, self.help)
+    }
+}
+
+const fn row(magic: &'static [u8], what: &'static str, help: &'static str) -> Known {
+    Known { magic: (0, magic), what, help }
 }
 
 const OLD_GGML: &str = "a file of ggml before GGUF";
 const MAKE_GGUF: &str = "llama.cpp's convert_llama_ggml_to_gguf.py makes a GGUF file of it";
 const COMPAT: &str = "zt convert reads it, if zt is built with the cargo feature \"compat\"";
 
-const OTHERS: [Other; 28] = [
+const OTHERS: [Known; 28] = [
     row(
         b"version https://git-lfs.github.com/spec/",
         "a Git LFS pointer",
@@ -137,43 +139,26 @@ const OTHERS: [Other; 28] = [
     row(b"\x7fELF", "a program", "it holds no tensors"),
     row(b"\x89PNG", "an image", "it holds no tensors"),
     row(b"PK\x07\x08", "a part of a zip archive of several parts", "zip -s 0 joins the parts"),
-    row(b"ustar", "a tar archive", "tar -xf unpacks it").at(257),
-    row(b"TFL3", "a TensorFlow Lite model", "zt cannot convert it").at(4),
+    Known { magic: (257, b"ustar"), what: "a tar archive", help: "tar -xf unpacks it" },
+    Known { magic: (4, b"TFL3"), what: "a TensorFlow Lite model", help: "zt cannot convert it" },
     row(b"<?xml", "an XML document", "the server may have sent a message instead of the file"),
     row(b"<html", "an HTML page", "the server may have sent a page to log in instead of the file"),
 ];
 
-impl Other {
-    const fn at(self, at: usize) -> Other {
-        Other { at, ..self }
-    }
-}
-
-/// What a file is, and what the user can do.
-#[derive(Clone, Copy)]
-pub struct Known {
-    what: &'static str,
-    help: &'static str,
-}
-
-impl fmt::Display for Known {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "this is {}, which the library does not read; {}", self.what, self.help)
-    }
-}
-
 /// What a file with these first and last bytes is, if that is known.
 pub fn find(head: &[u8], tail: &[u8]) -> Option<Known> {
-    let begins = |other: &&Other| head.get(other.at..).is_some_and(|rest| rest.starts_with(other.magic));
-    if let Some(other) = OTHERS.iter().find(begins) {
-        return Some(other.known);
+    let begins = |Known { magic: (at, magic), .. }: &Known| {
+        head.get(*at..).is_some_and(|rest| rest.starts_with(magic))
+    };
+    if let Some(known) = OTHERS.into_iter().find(begins) {
+        return Some(known);
     }
     if is_zero(head) && is_zero(tail) {
         let help = "an incomplete download may look like this: fetch it again";
-        return Some(Known { what: "a file that begins and ends with zeros", help });
+        return Some(row(b"", "a file that begins and ends with zeros", help));
     }
     if is_onnx(head) {
-        return Some(Known { what: "an ONNX model", help: COMPAT });
+        return Some(row(b"", "an ONNX model", COMPAT));
     }
     text(head)
 }
@@ -193,18 +178,19 @@ fn is_onnx(head: &[u8]) -> bool {
 fn text(head: &[u8]) -> Option<Known> {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let begins = |word: &[u8]| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
-    let named = |magic: &[u8]| OTHERS.iter().find(|other| other.magic == magic).map(|other| other.known);
+    let named = |magic: &[u8]| OTHERS.into_iter().find(|known| known.magic.1 == magic);
     if begins(b"<!doctype html") || begins(b"<html") {
         return named(b"<html");
     }
     let is_object = text.strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
     match text {
         [b'<', b'?' | b'!' | b'a'..=b'z' | b'A'..=b'Z', ..] => named(b"<?xml"),
-        _ if is_object.is_some_and(|rest| matches!(rest, [] | [b'"' | b'}', ..])) => Some(Known {
-            what: "a JSON text",
-            help: "an index of a model has a \"weight_map\", and a server may have sent a message instead of the file",
-        }),
-        [b'[', ..] => Some(Known { what: "a JSON text", help: "it holds no tensors" }),
+        _ if is_object.is_some_and(|rest| matches!(rest, [] | [b'"' | b'}', ..])) => {
+            let help = "an index of a model has a \"weight_map\", and a server may have sent a message \
+                        instead of the file";
+            Some(row(b"", "a JSON text", help))
+        }
+        [b'[', ..] => Some(row(b"", "a JSON text", "it holds no tensors")),
         _ => None,
     }
 }
@@ -215,10 +201,10 @@ mod tests {
 
     #[test]
     fn each_row_is_found_by_its_magic_and_says_what_helps() {
-        for other in &OTHERS {
-            let head = [vec![1; other.at], other.magic.to_vec(), vec![1; 8]].concat();
+        for Known { magic: (at, magic), what, help } in OTHERS {
+            let head = [vec![1; at], magic.to_vec(), vec![1; 8]].concat();
             let found = find(&head, &[1]).unwrap().to_string();
-            assert!(found.contains(other.known.what) && found.contains(other.known.help), "{found}");
+            assert!(found.contains(what) && found.contains(help), "{found}");
         }
     }
 
