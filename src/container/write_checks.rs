@@ -147,31 +147,26 @@ impl Capabilities {
     pub fn check_file_attribute(&self, key: Option<&str>, value: Value<'_>) -> Result<()> {
         self.check_file_attributes()
             .map_err(|e| e.within(format_args!("attribute {:?}", key.unwrap_or_default())))?;
-        self.check_attribute_key(key)?;
         self.check_pair(key, value, true)
     }
 
     /// Checks an attribute of an object.
     pub fn check_attribute(&self, key: Option<&str>, value: Value<'_>) -> Result<()> {
-        self.check_attribute_key(key)?;
         self.check_pair(key, value, false)
     }
 
-    /// Checks the key of an attribute; `None` if it is not a text.
-    fn check_attribute_key(&self, key: Option<&str>) -> Result<()> {
-        match (self.attribute_keys, key) {
+    /// Checks an attribute. `key` is `None` if it is not a text.
+    fn check_pair(&self, key: Option<&str>, value: Value<'_>, of_file: bool) -> Result<()> {
+        let key = match (self.attribute_keys, key) {
             (AttributeKeys::TextsExcept(fields), Some(key)) if fields.contains(&key) => {
-                Err(self.cannot_represent(format_args!("the attribute {key:?}")))
+                return Err(self.cannot_represent(format_args!("the attribute {key:?}")));
             }
             (AttributeKeys::TextsExcept(_), None) => {
-                Err(self.cannot_represent("an attribute whose key is not text"))
+                return Err(self.cannot_represent("an attribute whose key is not text"));
             }
-            _ => Ok(()),
-        }
-    }
-
-    fn check_pair(&self, key: Option<&str>, value: Value<'_>, of_file: bool) -> Result<()> {
-        let Some(key) = key else { return Ok(()) };
+            (AttributeKeys::Any, None) => return Ok(()),
+            (_, Some(key)) => key,
+        };
         self.check_name("an attribute", key)?;
         (self.write_rules.value)(value, of_file)
             .map_err(|e| self.refusal(e).within(format_args!("attribute {key:?}")))
