@@ -217,7 +217,6 @@ fn object(d: &mut FieldReader<'_>, frame: &Frame, name: TextId) -> Result<()> {
     add(&d.cursor, &mut d.manifest.objects, object)
 }
 
-/// Reads a shape. Its product, from the first dimension to the last, has to fit in 64 bits after each step.
 fn shape(d: &mut FieldReader<'_>) -> Result<(u32, u32)> {
     let mut shape = [0; MAX_RANK];
     let rank = match d.cursor.head()? {
@@ -227,15 +226,11 @@ fn shape(d: &mut FieldReader<'_>) -> Result<(u32, u32)> {
     let Some(shape) = usize::try_from(rank).ok().and_then(|rank| shape.get_mut(..rank)) else {
         return Err(broken!(Rule::Zt2Shape, "its rank is {rank}, above {MAX_RANK}"));
     };
-    let mut product = Some(1u64);
     for dimension in &mut *shape {
         *dimension = d.unsigned(Rule::Zt2Schema, "a dimension of \"shape\"")?;
-        product = product.and_then(|product| product.checked_mul(*dimension));
     }
-    match product {
-        Some(_) => d.intern_shape(shape),
-        None => Err(broken!(Rule::Zt2Shape, "the product of the shape {shape:?} exceeds 64 bits")),
-    }
+    layouts::check_shape(shape)?;
+    d.intern_shape(shape)
 }
 
 fn layout(d: &mut FieldReader<'_>) -> Result<Format> {

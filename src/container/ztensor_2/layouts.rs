@@ -2,6 +2,7 @@
 //! `zt.sparse_csr/1` (spec 2 section 6).
 
 use crate::error::{broken, Error, Result, Rule};
+use crate::model::component::MAX_RANK;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Component, Format, LogicalType, Manifest, Object};
 
@@ -39,6 +40,18 @@ pub fn check(manifest: &Manifest, object: &Object) -> Result<()> {
         Format::Dense => dense(manifest, object),
         Format::SparseCsr => sparse_csr(manifest, object),
         _ => Ok(()),
+    }
+}
+
+/// Checks a shape. Its product, from the first dimension to the last, has to fit in 64 bits after each step:
+/// a 0 after a product that is too large does not help.
+pub fn check_shape(shape: &[u64]) -> Result<()> {
+    if shape.len() > MAX_RANK {
+        return Err(broken!(Rule::Zt2Shape, "its rank is {}, above {MAX_RANK}", shape.len()));
+    }
+    match shape.iter().try_fold(1u64, |product, dimension| product.checked_mul(*dimension)) {
+        Some(_) => Ok(()),
+        None => Err(broken!(Rule::Zt2Shape, "the product of the shape {shape:?} exceeds 64 bits")),
     }
 }
 

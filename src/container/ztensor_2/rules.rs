@@ -12,7 +12,6 @@ use super::layouts::{broken_layout, check_values, decoded, index_dtype, only, si
 use super::{footer, layouts, names, parts};
 use crate::container::capabilities::{Quantized, QuantizedForm, WriteRules};
 use crate::error::{broken, fail, Error, Result, Rule};
-use crate::model::component::MAX_RANK;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Component, Encoding, Format, LogicalType, Manifest, Object};
 use crate::model::structure::{parse_packing, Grouping, Groups, LayoutCheck};
@@ -408,25 +407,13 @@ fn scale_form((dtype, logical): (Dtype, Option<Logical>)) -> Result<&'static str
 pub const RULES: WriteRules = WriteRules {
     name: |what, name| names::check_name(what, name.as_bytes()),
     shard_name: Some(|name| names::check_shard_name(name.as_bytes())),
-    shape,
+    shape: layouts::check_shape,
     value,
     object: Some(object),
     format: |name| layouts::format(name.as_bytes()).or_else(|| Format::from_name(name)),
     format_name,
     quantized: form,
 };
-
-fn shape(shape: &[u64]) -> Result<()> {
-    if shape.len() > MAX_RANK {
-        return Err(broken!(Rule::Zt2Shape, "its rank is {}, above {MAX_RANK}", shape.len()));
-    }
-    // From the first dimension to the last, like readers do. A 0 after a product that is too large does not
-    // help.
-    match shape.iter().try_fold(1u64, |product, d| product.checked_mul(*d)) {
-        Some(_) => Ok(()),
-        None => Err(broken!(Rule::Zt2Shape, "the product of the shape {shape:?} exceeds 64 bits")),
-    }
-}
 
 /// Checks a value of an attribute. An attribute of the file is 2 levels deep in the manifest, an attribute of
 /// an object 4.
