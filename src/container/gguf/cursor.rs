@@ -48,8 +48,8 @@ pub struct Cursor<'a> {
     /// The file offset where the bytes in memory end.
     end: u64,
     /// The file offset where the last whole item ended. With more bytes, reading continues there.
-    done: u64,
-    encoding: Encoding,
+    pub done: u64,
+    pub encoding: Encoding,
     reach: Reach,
 }
 
@@ -71,20 +71,10 @@ impl<'a> Cursor<'a> {
         self.reach.file_size.saturating_sub(self.offset())
     }
 
-    /// The encoding of the fields.
-    pub fn encoding(&self) -> Encoding {
-        self.encoding
-    }
-
     /// Records that an item was read completely.
     #[inline(always)]
     pub fn end_item(&mut self) {
         self.done = self.offset();
-    }
-
-    /// The file offset where the last whole item ended.
-    pub fn done(&self) -> u64 {
-        self.done
     }
 
     /// The next `size` bytes.
@@ -210,15 +200,8 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub fn count(&mut self, each: u64, what: &str) -> Read<u64> {
         let count = self.size()?;
-        self.check_count(count, each, what)?;
-        Ok(count)
-    }
-
-    /// Refuses a count of elements of at least `each` bytes that do not fit in the rest of the file.
-    #[inline]
-    pub fn check_count(&self, count: u64, each: u64, what: &str) -> Read<()> {
         match count.checked_mul(each).is_some_and(|size| size <= self.left()) {
-            true => Ok(()),
+            true => Ok(count),
             false => Err(Stop::Failed(broken!(
                 Rule::MetadataTruncated,
                 "{count} {what} of at least {each} bytes are declared before offset {}, {} bytes are left",

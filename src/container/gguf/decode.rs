@@ -66,7 +66,7 @@ pub(super) fn decode_by(
             }
             Err(Stop::Failed(e)) => return Err(e),
             Err(Stop::More(until)) => {
-                start = cursor.done();
+                start = cursor.done;
                 least = until.saturating_sub(start);
             }
         }
@@ -140,7 +140,7 @@ impl<'b> MetadataReader<'b> {
         if tensors > limit {
             return Err(fail!(Limit, "it has {tensors} tensors, above the limit of {limit}").into());
         }
-        self.encoding = cursor.encoding();
+        self.encoding = cursor.encoding;
         let version = try_format(format_args!("{version}"))?;
         self.manifest.version_text = Some(self.manifest.texts.add(&version)?);
         self.tensors_left = tensors;

@@ -76,7 +76,11 @@ impl Keys {
                     out.map.end()?;
                 }
                 Some(OpenArray { element: ValueType::Number(dtype), left }) => {
-                    numbers(*dtype, left, cursor, out)?
+                    let width = dtype.size() as u64;
+                    let bytes = cursor.elements(width, *left)?;
+                    out.numbers(*dtype, bytes)?;
+                    let read = (bytes.len() as u64).checked_div(width).unwrap_or(0);
+                    *left = left.saturating_sub(read);
                 }
                 Some(OpenArray { element: ValueType::Text, left }) => {
                     while *left > 0 {
@@ -114,7 +118,7 @@ impl Keys {
             ValueType::Number(dtype) => {
                 let bytes = cursor.elements(dtype.size() as u64, 1)?;
                 if is_alignment {
-                    self.alignment = Some(alignment(bytes, cursor.encoding().big_endian)?);
+                    self.alignment = Some(alignment(bytes, cursor.encoding.big_endian)?);
                 }
                 out.text(key)?;
                 out.number(dtype, bytes)?;
@@ -159,16 +163,6 @@ fn array(cursor: &mut Cursor<'_>) -> Read<OpenArray> {
     let element = cursor.kind()?;
     let left = cursor.count(element.min_size(cursor.size_width()), "elements")?;
     Ok(OpenArray { element, left })
-}
-
-/// Reads the elements of an array of numbers that are in memory.
-fn numbers(dtype: Dtype, left: &mut u64, cursor: &mut Cursor<'_>, out: &mut KeyMap<'_>) -> Read<()> {
-    let width = dtype.size() as u64;
-    let bytes = cursor.elements(width, *left)?;
-    out.numbers(dtype, bytes)?;
-    let read = (bytes.len() as u64).checked_div(width).unwrap_or(0);
-    *left = left.saturating_sub(read);
-    Ok(())
 }
 
 /// Reads the value of `general.alignment`.

@@ -77,7 +77,7 @@ fn is_big_endian(read: ReadAt<'_>, frame: &Frame) -> Result<bool> {
     let reach = Reach { file_size: frame.file_size, limit: frame.file_size };
     let mut cursor = Cursor::new(&start, 0, Encoding::default(), reach);
     cursor.version(MAGIC).map_err(|_| fail!(Internal, "an open file has no version"))?;
-    Ok(cursor.encoding().big_endian)
+    Ok(cursor.encoding.big_endian)
 }
 
 /// Records a key and its type. If CBOR could lose bits of its f32 or bools, also records all their bits.
