@@ -145,8 +145,9 @@ pub fn decode(
     manifest.container = Some(Container::Safetensors);
     manifest.version_text = Some(add_text(budget, &mut manifest, b"")?); // a header has no version
     let data = manifest.intern_role("data")?;
+    let scan = Scan::new(bytes, "the header", budget)?;
     let mut header =
-        Header { frame, scan: Scan::new(bytes, "the header", budget)?, budget, data, keys: Keys::default() };
+        Header { frame, scan, budget, data, scratch: Vec::new(), unknown: PassedKeys::default() };
     let (mut scratch, mut is_first, mut has_metadata) = (Vec::new(), true, false);
     let mut next = 0; // the end of the previous tensor's bytes
     let mut in_order = true;
@@ -185,7 +186,10 @@ struct Header<'a> {
     budget: &'a Budget,
     /// The role of all components.
     data: TextId,
-    keys: Keys,
+    /// Memory for texts with escapes.
+    scratch: Vec<u8>,
+    /// The unknown fields of an entry.
+    unknown: PassedKeys,
 }
 
 /// The number for entries among the objects with unknown keys.
@@ -205,13 +209,13 @@ impl Header<'_> {
         let (mut dtype, mut unknown, mut begin, mut end) = (None, None, 0, 0);
         self.scan.expect(b'{', "expected an object with the tensor's dtype, shape and data_offsets")?;
         while self.scan.another(std::mem::take(&mut is_first), b'}')? {
-            let key = self.scan.string(&mut self.keys.scratch)?;
+            let key = self.scan.string(&mut self.scratch)?;
             let field = match key {
                 b"dtype" => DTYPE,
                 b"shape" => SHAPE,
                 b"data_offsets" => DATA_OFFSETS,
                 unknown => {
-                    self.keys.unknown.push(self.budget, ENTRY, unknown)?;
+                    self.unknown.push(self.budget, ENTRY, unknown)?;
                     0
                 }
             };
@@ -222,7 +226,7 @@ impl Header<'_> {
             self.scan.expect(b':', "expected \":\"")?;
             match field {
                 DTYPE => {
-                    let name = self.scan.string(&mut self.keys.scratch)?;
+                    let name = self.scan.string(&mut self.scratch)?;
                     dtype = Some(dtype_of(name));
                     if matches!(dtype, Some(None)) {
                         let name = std::str::from_utf8(name).unwrap_or_default();
@@ -245,10 +249,10 @@ impl Header<'_> {
                     end = self.scan.unsigned(Rule::OffsetType, "the offset")?;
                     self.scan.expect(b']', "expected the end of the array")?;
                 }
-                _ => self.scan.skip(&mut self.keys.scratch, &mut self.keys.unknown)?,
+                _ => self.scan.skip(&mut self.scratch, &mut self.unknown)?,
             }
         }
-        self.keys.unknown.check(self.budget)?;
+        self.unknown.check(self.budget)?;
         let (Some(types), true) = (dtype, seen == DTYPE | SHAPE | DATA_OFFSETS) else {
             return Err(missing_field(seen));
         };
@@ -330,7 +334,7 @@ impl Header<'_> {
     }
 
     fn text(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
-        let text = self.scan.string(&mut self.keys.scratch)?;
+        let text = self.scan.string(&mut self.scratch)?;
         to.text(std::str::from_utf8(text).unwrap_or_default())
     }
 }
@@ -344,13 +348,6 @@ fn missing_field(seen: u8) -> Error {
         _ => "data_offsets",
     };
     broken!(Rule::ObjectType, "it has no {missing:?}")
-}
-
-/// Memory for texts with escapes, and for unknown fields of an entry.
-#[derive(Default)]
-struct Keys {
-    scratch: Vec<u8>,
-    unknown: PassedKeys,
 }
 
 /// Checks that the last tensor ends at the end of the data.
