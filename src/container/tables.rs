@@ -10,8 +10,6 @@ use std::fmt::Display;
 
 /// By how much tables grow, and the budget to which they are charged.
 pub trait Growth {
-    /// What small tables have, for a message.
-    const SMALL_TABLES: &'static str;
     /// The least number of bytes by which texts grow.
     const MIN_TEXTS: usize;
 
@@ -41,7 +39,6 @@ pub trait Growth {
 
 /// Tables double their size.
 impl Growth for Budget {
-    const SMALL_TABLES: &'static str = "shapes and keys";
     const MIN_TEXTS: usize = 4096;
 
     fn budget(&self) -> Option<&Budget> {
@@ -113,11 +110,11 @@ pub fn expect<T: Copy>(growth: &impl Growth, table: &mut HugeVec<T>, claimed: u6
 
 /// Appends to a table.
 #[inline(always)]
-pub fn push<G: Growth, T>(growth: &G, table: &mut Vec<T>, entry: T) -> Result<()> {
+pub fn push<T>(growth: &impl Growth, table: &mut Vec<T>, entry: T) -> Result<()> {
     let (filled, capacity) = (table.len(), table.capacity());
     if filled == capacity {
         let reserve = |more| Ok(table.try_reserve_exact(more)?);
-        grow::<T>(growth, G::SMALL_TABLES, (filled, capacity), 1, reserve)?;
+        grow::<T>(growth, "shapes, keys and attributes", (filled, capacity), 1, reserve)?;
     }
     table.push(entry);
     Ok(())

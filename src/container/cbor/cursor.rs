@@ -303,7 +303,6 @@ impl<'a> Cursor<'a> {
 
 /// Tables grow by the number of entries that the rest of the input probably needs.
 impl Growth for Cursor<'_> {
-    const SMALL_TABLES: &'static str = "shapes and attributes";
     const MIN_TEXTS: usize = 0;
 
     fn budget(&self) -> Option<&Budget> {
