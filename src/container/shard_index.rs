@@ -138,14 +138,12 @@ impl ShardIndex {
 
     /// Whether another index gives the same tensors to the same files.
     pub fn is_same(&self, other: &ShardIndex) -> bool {
-        let is_same =
-            |one: &TextId, another: &TextId| self.texts.get_bytes(*one) == other.texts.get_bytes(*another);
-        self.entries.len() == other.entries.len()
-            && self
-                .entries
-                .iter()
-                .zip(&other.entries)
-                .all(|(a, b)| is_same(&a.0, &b.0) && is_same(&a.1, &b.1))
+        self.pairs().eq(other.pairs())
+    }
+
+    /// The names of each tensor and its file.
+    fn pairs(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.entries.iter().map(|(tensor, file)| (self.texts.get_bytes(*tensor), self.texts.get_bytes(*file)))
     }
 
     fn entries_of(&self, file: usize) -> &[(TextId, TextId)] {
