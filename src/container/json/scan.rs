@@ -177,32 +177,25 @@ impl<'a> Scan<'a> {
             Some(letter @ (b'"' | b'\\' | b'/')) => char::from(letter),
             Some(b'u') => {
                 let first = self.hex4()?;
-                let code = match first {
-                    0xd800..0xdc00 if self.peek() == Some(b'\\') => {
-                        self.step();
-                        if self.peek() != Some(b'u') {
-                            return Err(self.wrong("half of a surrogate pair"));
-                        }
-                        self.step();
-                        match self.hex4()? {
-                            second @ 0xdc00..0xe000 => {
-                                0x10000_u32.saturating_add((first & 0x3ff) << 10 | (second & 0x3ff))
-                            }
-                            _ => first, // not a character, which is reported below
-                        }
+                let second = match self.bytes.get(self.at..) {
+                    Some([b'\\', b'u', ..]) if (0xd800..0xdc00).contains(&first) => {
+                        self.at = self.at.saturating_add(2);
+                        Some(self.hex4()?)
                     }
-                    _ => first,
+                    _ => None,
                 };
-                return char::from_u32(code).ok_or_else(|| self.wrong("half of a surrogate pair"));
+                let character = char::decode_utf16([first].into_iter().chain(second)).next();
+                let half = || self.wrong("half of a surrogate pair");
+                return character.and_then(std::result::Result::ok).ok_or_else(half);
             }
             _ => return Err(self.wrong("an unknown escape")),
         })
     }
 
-    fn hex4(&mut self) -> Result<u32> {
+    fn hex4(&mut self) -> Result<u16> {
         let mut code = 0;
         for _ in 0..4 {
-            let digit = self.peek().and_then(|b| char::from(b).to_digit(16));
+            let digit = self.peek().and_then(|b| u16::try_from(char::from(b).to_digit(16)?).ok());
             code = code << 4 | digit.ok_or_else(|| self.wrong("expected four hexadecimal digits"))?;
             self.step();
         }
@@ -221,14 +214,13 @@ impl<'a> Scan<'a> {
         }
         let digits = self.bytes.get(start..self.at).unwrap_or_default();
         let number = if digits.len() < 20 { Some(small) } else { large_number(digits) };
-        let behind = self.peek();
-        let is_whole = !matches!(behind, Some(b'.' | b'e' | b'E'));
-        match (digits, number) {
-            ([b'0', _, ..] | [], _) => {}
-            (_, Some(number)) if is_whole => return Ok(number),
-            _ => {}
+        match (digits, number, self.peek()) {
+            ([b'0', _, ..] | [], ..) | (_, None, _) | (.., Some(b'.' | b'e' | b'E')) => {
+                let text = self.what;
+                Err(broken!(rule, "{what} at byte {start} of {text} is not an integer from 0 to 2^64-1"))
+            }
+            (_, Some(number), _) => Ok(number),
         }
-        Err(broken!(rule, "{what} at byte {start} of {} is not an integer from 0 to 2^64-1", self.what))
     }
 
     /// Skips a value of any kind, but records the keys in it.
@@ -328,8 +320,7 @@ fn plain_size(text: &[u8]) -> usize {
 /// A number with 20 digits or more; `None` if it does not fit in 64 bits.
 #[cold]
 fn large_number(digits: &[u8]) -> Option<u64> {
-    let value = |digit: &u8| u64::from(digit & 15);
-    digits.iter().try_fold(0u64, |number, digit| number.checked_mul(10)?.checked_add(value(digit)))
+    std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 /// Whether it is a valid JSON number.
