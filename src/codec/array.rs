@@ -191,7 +191,6 @@ impl Array<'_> {
         self.layout.checksum.map_or(Ok(()), |expected| sum.check(expected.crc32))
     }
 
-    /// Decompresses all stored bytes.
     fn decompressed(&self, codec: Codec, stored: &[u8]) -> Result<Vec<u8>> {
         let mut all = Vec::new();
         let size = in_memory(self.layout.decoded_size)?;

@@ -16,7 +16,6 @@ const MAX_RATIO: u64 = 1032;
 /// A power of two that is not less than the longest distance in a stream.
 const WINDOW: usize = 64 << 10;
 
-/// The format.
 pub(super) enum Deflate {}
 
 impl FrameFormat for Deflate {

@@ -7,9 +7,7 @@ use crate::model::encoding::Codec;
 /// A codec. Stored bytes are frames, one after the other, which can be decoded independently. If a codec's
 /// data is a single stream, that stream is one frame.
 pub(super) trait FrameFormat {
-    /// Decodes a frame at once.
     type FrameDecoder: FrameDecoder;
-    /// Decodes frames piece by piece.
     type StreamDecoder: StreamDecoder;
 
     /// The largest window of a frame that the stream decoder accepts.
@@ -26,7 +24,6 @@ pub(super) trait FrameFormat {
     /// is also called if there are no stored bytes.
     fn header(stored: &mut dyn Stored, at: usize) -> Result<Header>;
 
-    /// An encoder for this level.
     fn encoder(_level: i32) -> Result<Box<dyn FrameEncoder>> {
         Err(fail!(Unsupported, "this encoding cannot be written"))
     }
@@ -41,7 +38,6 @@ pub(super) trait FrameDecoder: Sized {
     fn decode(&mut self, frame: &[u8], header: &Header, out: &mut [u8]) -> Result<Decoded>;
 }
 
-/// The result of decoding a frame.
 pub(super) enum Decoded {
     /// The whole frame was decoded, to this many bytes.
     Size(usize),
@@ -89,7 +85,6 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// An encoder for this level.
     pub(super) fn new<F: FrameFormat>(codec: Codec, level: i32) -> Result<Encoder> {
         Ok(Encoder { codec, encoder: F::encoder(level)? })
     }

@@ -199,7 +199,6 @@ pub(super) fn with_data(walk: impl Iterator<Item = Result<Header>>) -> impl Iter
 pub(crate) struct EntryRange {
     /// The offset of the first entry.
     start: usize,
-    /// The number of entries.
     count: u32,
     /// The size of an entry.
     size: u32,

@@ -43,7 +43,6 @@ pub(super) fn header(start: usize, stored: u32, content: u32, entries: EntryRang
 /// A seek table that was checked against the frames.
 #[derive(Debug)]
 pub(super) struct SeekTable {
-    /// All entries.
     all: EntryRange,
     /// How many entries the walk has passed.
     next: usize,
@@ -156,7 +155,6 @@ impl SeekTable {
         Ok(Some(header))
     }
 
-    /// All entries.
     pub(super) fn entries(&self) -> EntryRange {
         self.all
     }

@@ -19,7 +19,6 @@ pub(super) struct Walk<'s, F> {
     format: PhantomData<F>,
 }
 
-/// The seek table.
 enum Table<'s> {
     /// It was not looked for yet.
     Unread,

@@ -19,7 +19,6 @@ pub type Decode = fn(&mut Frame, &mut dyn Input, &Limits, &Budget) -> Result<Man
 
 /// How to write files of a container.
 pub struct Encode {
-    /// Encodes a manifest.
     pub manifest: fn(&Manifest, &Capabilities, &mut Vec<u8>) -> Result<()>,
     /// The frame of a file whose manifest begins at this offset and has these bytes.
     pub frame: fn(u64, &[u8], &Capabilities) -> Frame,
@@ -97,7 +96,6 @@ pub struct Split {
     pub tensors: Option<u64>,
 }
 
-/// See [`Row::split`].
 pub type SplitOf = fn(&Manifest) -> Result<Option<Split>>;
 
 /// The digest of a file's objects, computed from the bytes of its manifest and their offset.
@@ -113,7 +111,6 @@ pub struct Canonical {
     pub reserved: fn(u64) -> Range<u64>,
 }
 
-/// A container.
 pub struct Row {
     /// Its capabilities, including its name.
     pub capabilities: Capabilities,

@@ -26,7 +26,6 @@ pub const MAX_HEADER: u64 = 100_000_000;
 /// The size of the field before the header that has the header's size (u64, little-endian).
 const SIZE_BYTES: u64 = 8;
 
-/// Its row in the table.
 pub(crate) const ROW: Row = Row {
     capabilities: Capabilities {
         container: Container::Safetensors,
@@ -133,7 +132,6 @@ fn blanks(frame: &Frame, read: ReadAt<'_>) -> Result<u64> {
     Ok(count)
 }
 
-/// Reads a header.
 pub fn decode(
     frame: &mut Frame,
     input: &mut dyn Input,
@@ -179,7 +177,6 @@ pub fn decode(
     Ok(manifest)
 }
 
-/// The state of reading a header.
 struct Header<'a> {
     frame: &'a Frame,
     scan: Scan<'a>,
@@ -194,7 +191,6 @@ struct Header<'a> {
 
 /// The number for entries among the objects with unknown keys.
 const ENTRY: u32 = 0;
-/// The fields of an entry.
 const DTYPE: u8 = 1;
 const SHAPE: u8 = 2;
 const DATA_OFFSETS: u8 = 4;

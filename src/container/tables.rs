@@ -108,7 +108,6 @@ pub fn expect<T: Copy>(growth: &impl Growth, table: &mut HugeVec<T>, claimed: u6
     }
 }
 
-/// Appends to a table.
 #[inline(always)]
 pub fn push<T>(growth: &impl Growth, table: &mut Vec<T>, entry: T) -> Result<()> {
     let (filled, capacity) = (table.len(), table.capacity());
@@ -120,7 +119,6 @@ pub fn push<T>(growth: &impl Growth, table: &mut Vec<T>, entry: T) -> Result<()>
     Ok(())
 }
 
-/// Appends bytes.
 pub fn extend(budget: &Budget, table: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     let (filled, capacity) = (table.len(), table.capacity());
     if capacity.saturating_sub(filled) < bytes.len() {
@@ -131,7 +129,6 @@ pub fn extend(budget: &Budget, table: &mut Vec<u8>, bytes: &[u8]) -> Result<()> 
     Ok(())
 }
 
-/// Stores a text.
 #[inline(always)]
 pub fn add_text(growth: &impl Growth, manifest: &mut Manifest, text: &[u8]) -> Result<TextId> {
     add_to(growth, &mut manifest.texts, text)

@@ -24,7 +24,6 @@ use crate::model::manifest::{
 };
 use crate::model::value::Value;
 
-/// Its capabilities.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     container: Container::V0_1,
     number: Some(100),
@@ -43,7 +42,6 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     ..FOREIGN
 };
 
-/// Its row in the table.
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     header: MAGIC,
@@ -59,13 +57,11 @@ pub(crate) const ROW: Row = Row {
     ..Row::BASE
 };
 
-/// First bytes.
 pub(crate) const MAGIC: &[u8; 8] = b"ZTEN0001";
 
 /// The size of the footer after the manifest.
 pub(crate) const FOOTER_SIZE: u64 = 8;
 
-/// Appends the footer.
 fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
     append(out, &frame.manifest_size().to_le_bytes())
 }
@@ -106,7 +102,6 @@ pub(crate) const ROLE: &str = "data";
 pub(crate) const FIELDS: [&str; 9] =
     ["name", "offset", "size", "dtype", "shape", "encoding", "layout", "data_endianness", "checksum"];
 
-/// Encodes the whole index.
 pub fn encode_manifest(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     if manifest.file_attributes().is_some_and(|a| a.pairs().len() > 0) {
         to.check_file_attributes()?;
@@ -167,7 +162,6 @@ const LAYOUT: u64 = packed(b"layout");
 const DATA_ENDIANNESS: u64 = packed(b"data_endianness");
 const CHECKSUM: u64 = packed(b"checksum");
 
-/// Reads a 0.1 index.
 pub fn decode(
     frame: &mut Frame,
     input: &mut dyn Input,

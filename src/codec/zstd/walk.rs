@@ -18,7 +18,6 @@ pub(super) fn header(stored: &mut dyn Stored, at: usize) -> Result<Header> {
     Reader { stored, at, start: at }.frame()
 }
 
-/// Reads the headers of one frame.
 struct Reader<'a> {
     /// All stored bytes.
     stored: &'a mut dyn Stored,
@@ -38,7 +37,6 @@ impl Reader<'_> {
         number.ok_or_else(|| self.truncated())
     }
 
-    /// Skips `count` bytes.
     fn skip(&mut self, count: u64) -> Result<()> {
         let end = usize::try_from(count).ok().and_then(|count| self.at.checked_add(count));
         match end.filter(|&end| end <= self.stored.size()) {
@@ -53,7 +51,6 @@ impl Reader<'_> {
         self.corrupt(format_args!("the stored bytes end within it, at {}", self.stored.size()))
     }
 
-    /// The error for a damaged frame.
     fn corrupt(&self, what: std::fmt::Arguments<'_>) -> Error {
         broken!(Rule::ZstdCorrupt, "zstd frame at byte {} of the stored bytes: {what}", self.start)
     }
@@ -91,7 +88,6 @@ impl Reader<'_> {
         Ok(Header { stored: self.start..self.at, content: Some(0), skippable: true, ..Header::default() })
     }
 
-    /// A frame with data.
     fn data_frame(mut self) -> Result<Header> {
         self.skip(4)?;
         let descriptor = self.number(1)?;
@@ -132,7 +128,6 @@ impl Reader<'_> {
         Ok(Header { stored: self.start..self.at, content, max_size, window, ..Header::default() })
     }
 
-    /// Reads the window descriptor.
     fn window(&mut self) -> Result<u64> {
         let byte = self.number(1)?;
         let log = u32::try_from(byte >> 3).unwrap_or(u32::MAX).saturating_add(10);

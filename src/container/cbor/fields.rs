@@ -13,21 +13,16 @@ use crate::model::manifest::{
 use crate::model::value::{self, Attributes, Tape, Value};
 use std::borrow::Cow;
 
-/// Reads a manifest.
 pub struct FieldReader<'a> {
-    /// The current position.
     pub cursor: Cursor<'a>,
     /// What was read so far.
     pub manifest: Manifest,
     /// Short roles that were read, by their [`packed`].
     roles: Vec<(u64, TextId)>,
-    /// Shapes that were read.
     shapes: ShapeInterner,
-    /// Attribute maps of objects that were read.
     maps: MapInterner<'a>,
 }
 
-/// The key of a map's pair.
 pub struct MapKey<'a> {
     /// The [`packed`] of the key. It identifies a key of at most seven bytes, but not a longer one.
     pub packed: u64,
@@ -62,7 +57,6 @@ impl SeenKeys {
         Ok(())
     }
 
-    /// Whether the known key was there.
     #[inline]
     pub fn has(&self, bit: u32) -> bool {
         self.known & 1u32.checked_shl(bit).unwrap_or(0) != 0
@@ -204,7 +198,6 @@ impl<'a> FieldReader<'a> {
         is
     }
 
-    /// Reads a text.
     #[inline]
     pub fn text(&mut self, rule: Rule, what: &str) -> Result<Cow<'a, str>> {
         let at = self.cursor.file_offset();
@@ -413,7 +406,6 @@ impl Default for ShapeInterner {
 }
 
 impl ShapeInterner {
-    /// The slot of a shape.
     #[inline(always)]
     fn slot(shape: &[u64]) -> usize {
         let mixed = shape.iter().fold(0, |sum: u64, d| (sum ^ d).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -444,7 +436,6 @@ impl ShapeInterner {
     }
 }
 
-/// How many attribute maps are remembered.
 const MAX_MAPS: usize = 4;
 
 /// The last attribute maps in encoded form, and the positions of their values. All objects of a quantized
@@ -457,7 +448,6 @@ struct MapInterner<'a> {
 }
 
 impl<'a> MapInterner<'a> {
-    /// An empty interner for `input`.
     fn new(input: &'a [u8]) -> Self {
         MapInterner { input, known: [None; MAX_MAPS], last: 0 }
     }

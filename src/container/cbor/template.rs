@@ -30,13 +30,10 @@ const MAX_MISSES: u32 = 32;
 /// The meaning of a component's key.
 #[derive(Clone, Copy)]
 pub enum Meaning {
-    /// The offset.
     Offset,
-    /// The stored size.
     Length,
     /// The offset and the stored size, in an array.
     Range,
-    /// The decoded size.
     Size,
     /// A digest, `algorithm:hex`.
     Digest,
@@ -103,7 +100,6 @@ impl Values<'_> {
         self.numbers.get(at).copied().unwrap_or_default()
     }
 
-    /// The component with these numbers.
     #[inline(always)]
     fn component(&self, known: &TemplateComponent) -> Component {
         let mut component = known.component;
@@ -116,7 +112,6 @@ impl Values<'_> {
     }
 }
 
-/// Templates for the objects so far.
 pub struct TemplateCache<'a, F> {
     form: F,
     templates: Vec<Template<'a>>,
@@ -128,7 +123,6 @@ pub struct TemplateCache<'a, F> {
 }
 
 impl<'a, F: Form> TemplateCache<'a, F> {
-    /// An empty cache.
     pub fn new(form: F) -> Self {
         TemplateCache { form, templates: Vec::new(), last: 0, values: Values::default(), misses: 0 }
     }

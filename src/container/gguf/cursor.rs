@@ -10,7 +10,6 @@ use crate::model::value::Element;
 pub enum Stop {
     /// More bytes are needed, up to this file offset. The file has them.
     More(u64),
-    /// The field is wrong.
     Failed(Error),
 }
 
@@ -36,7 +35,6 @@ pub struct Encoding {
 /// The limits for the positions of fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Reach {
-    /// The size of the file.
     pub file_size: u64,
     /// The largest metadata, in bytes.
     pub limit: u64,
@@ -60,7 +58,6 @@ impl<'a> Cursor<'a> {
         Cursor { rest: bytes, end, done: offset, encoding, reach }
     }
 
-    /// The file offset of the next byte.
     #[inline(always)]
     pub fn offset(&self) -> u64 {
         self.end.saturating_sub(self.rest.len() as u64)
@@ -77,7 +74,6 @@ impl<'a> Cursor<'a> {
         self.done = self.offset();
     }
 
-    /// The next `size` bytes.
     #[inline(always)]
     pub fn bytes(&mut self, size: u64) -> Read<&'a [u8]> {
         let split = usize::try_from(size).ok().and_then(|size| self.rest.split_at_checked(size));
@@ -137,14 +133,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A u32.
     #[inline(always)]
     pub fn u32(&mut self) -> Read<u32> {
         let bytes = *self.fixed()?;
         Ok(if self.encoding.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
     }
 
-    /// A u64.
     #[inline(always)]
     pub fn u64(&mut self) -> Read<u64> {
         let bytes = *self.fixed()?;

@@ -15,14 +15,12 @@ use crate::model::manifest::{
 use crate::model::sort::sort;
 use crate::model::value::Tape;
 
-/// First bytes.
 pub(crate) const MAGIC: &[u8; 4] = b"GGUF";
 
 /// The size of the first read, and the largest size. Each read is twice as large as the one before, and at
 /// least one item.
 const READ_SIZES: (u64, u64) = (64 << 10, 1 << 20);
 
-/// The role of a tensor's bytes.
 const ROLE: &str = "data";
 
 /// Reads the metadata. Returns its end and the manifest.
@@ -77,7 +75,6 @@ pub(super) fn decode_by(
 /// or a layout that ggml has removed, such as 4 and 31. Then the size of a tensor is unknown.
 type Type = Option<(Dtype, Option<Logical>)>;
 
-/// The state of reading.
 struct MetadataReader<'b> {
     manifest: Manifest,
     limits: &'b Limits,
@@ -275,7 +272,6 @@ pub struct Info<'a> {
     pub name: &'a [u8],
     dimensions: [u64; MAX_RANK],
     rank: usize,
-    /// The number of its type.
     pub kind: u32,
     /// The offset of its data from the start of all data.
     pub offset: u64,
@@ -292,7 +288,6 @@ impl Info<'_> {
         self.shape().last().copied().unwrap_or(1)
     }
 
-    /// Adds the tensor's name to an error.
     #[cold]
     pub fn blame(&self, e: Error) -> Error {
         e.within(format_args!("tensor {}", Quoted(self.name)))
@@ -304,7 +299,6 @@ pub fn min_size(size_width: u64) -> u64 {
     size_width.saturating_add(4 + 4 + 8)
 }
 
-/// Reads the next description.
 #[inline]
 pub fn info<'a>(cursor: &mut Cursor<'a>) -> Read<Info<'a>> {
     let name = cursor.string()?;

@@ -43,12 +43,10 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// All of `count` keys.
     pub fn new(count: u64) -> Keys {
         Keys { left: count, open: [None; MAX_DEPTH], depth: 0, key: [0; 64], key_size: 0, alignment: None }
     }
 
-    /// The alignment of the data and of each tensor.
     pub fn alignment(&self) -> u64 {
         self.alignment.map_or(DEFAULT_ALIGNMENT, u64::from)
     }
@@ -165,7 +163,6 @@ fn array(cursor: &mut Cursor<'_>) -> Read<OpenArray> {
     Ok(OpenArray { element, left })
 }
 
-/// Reads the value of `general.alignment`.
 fn alignment(bytes: &[u8], big_endian: bool) -> Result<u32> {
     let bytes = bytes.first_chunk().copied().unwrap_or_default();
     let value = if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };

@@ -21,7 +21,6 @@ use crate::model::manifest::Container;
 const CAPABILITIES: Capabilities =
     Capabilities { container: Container::Gguf, unknown_names: true, big_endian: true, ..FOREIGN };
 
-/// Its row in the table.
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     header: decode::MAGIC,

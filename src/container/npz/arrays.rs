@@ -21,7 +21,6 @@ const AHEAD: u64 = 256;
 /// How many bytes of a single array are read first.
 const FIRST_READ: u64 = 4 << 10;
 
-/// The result of looking at a member.
 enum Found {
     /// It is a folder and has no content.
     Folder,
@@ -247,7 +246,6 @@ fn check_size(header: &Header, dimensions: &[u64], total: u64) -> Result<()> {
     }
 }
 
-/// The size of an element in bytes.
 fn unit(dtype: Dtype, logical: LogicalType) -> u64 {
     match logical {
         LogicalType::Known(logical) => logical.block().bytes,
@@ -301,7 +299,6 @@ impl StoredArray {
     }
 }
 
-/// Adds an array as an object with one component.
 fn add_array(
     manifest: &mut Manifest,
     name: &[u8],

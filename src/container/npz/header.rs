@@ -7,7 +7,6 @@ use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{table_position, LogicalType};
 
-/// First bytes.
 pub(super) const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// The size of the magic, the version and the length. The length has two bytes or four.
 const SHORT_PREFIX: usize = 10;
@@ -19,7 +18,6 @@ const MAX_HEADER: u64 = 1 << 20;
 /// cbindgen:ignore
 pub const MAX_RANK: u32 = 64;
 
-/// The contents of a header.
 #[derive(Debug)]
 pub(super) struct Header {
     pub kind: ElementType,
@@ -80,7 +78,6 @@ pub(super) fn read(
     Ok(HeaderOutcome::Header(Header { size: end, ..found }))
 }
 
-/// The keys of the dictionary.
 const DESCR: u8 = 1;
 const FORTRAN_ORDER: u8 = 2;
 const SHAPE: u8 = 4;
@@ -226,7 +223,6 @@ pub(super) fn parse(text: &[u8], budget: &Budget) -> Result<ElementType> {
 /// The deepest nesting of brackets, which types of fields use.
 const MAX_DEPTH: u32 = 64; // the message has this number, too
 
-/// A position in a header.
 pub(super) struct Literal<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -256,7 +252,6 @@ impl<'a> Literal<'a> {
         }
     }
 
-    /// Consumes a mark if it comes next.
     pub fn take(&mut self, mark: u8) -> bool {
         self.space();
         let is_there = self.peek() == Some(mark);
@@ -311,7 +306,6 @@ impl<'a> Literal<'a> {
         }
     }
 
-    /// Reads True or False.
     pub fn boolean(&mut self) -> Result<bool> {
         self.space();
         let rest = self.bytes.get(self.at..).unwrap_or_default();

@@ -19,7 +19,6 @@ use crate::error::Result;
 use crate::memory::Budget;
 use crate::model::manifest::{Container, Manifest};
 
-/// Its row in the table.
 pub(crate) const ROW: Row = Row {
     capabilities: Capabilities {
         container: Container::Npz,

@@ -31,11 +31,9 @@ fn root(name: &[u8]) -> Option<&[u8]> {
     name.strip_suffix(PICKLE).filter(|root| root.len() > 1 && root.ends_with(b"/"))
 }
 
-/// A checkpoint's archive.
 pub struct Archive<'d> {
     directory: &'d Directory,
     root: &'d [u8],
-    /// The pickle.
     pub pickle: &'d Member,
     /// The members of the folder `data`, sorted by name.
     storages: Vec<&'d Member>,

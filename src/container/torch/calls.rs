@@ -9,7 +9,6 @@ use std::ops::RangeInclusive;
 /// The most dimensions of a tensor, the same as in PyTorch.
 const MAX_RANK: usize = 64;
 
-/// The most arguments of a function.
 const MAX_ARGUMENTS: usize = 16;
 
 /// The arguments of a call. Those that are left out are `None`.

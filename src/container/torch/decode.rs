@@ -115,11 +115,9 @@ struct Found<'c> {
     attributes: Attributes<'c>,
 }
 
-/// Elements of a storage.
 struct View<'v> {
     storage: &'v Storage,
     element: Element,
-    /// The first element.
     offset: u64,
     shape: &'v [u64],
     strides: &'v [u64],
@@ -251,7 +249,6 @@ pub struct Attributes<'b> {
 }
 
 impl<'b> Attributes<'b> {
-    /// An empty list.
     pub fn new(budget: &'b Budget) -> Attributes<'b> {
         Attributes { budget, paths: Vec::new(), values: Vec::new() }
     }
@@ -301,7 +298,6 @@ impl<'b> Attributes<'b> {
     }
 }
 
-/// Writes values to a tape.
 struct Writer<'t> {
     to: ValueBuilder<'t>,
     budget: &'t Budget,

@@ -6,7 +6,6 @@ use crate::error::Quoted;
 use crate::model::dtype::{Block, Dtype, Logical};
 use crate::model::manifest::LogicalType;
 
-/// The meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Global {
     /// Makes a dict: `OrderedDict`, `Counter`.
@@ -29,7 +28,6 @@ pub enum Global {
     TensorType,
     /// `torch.per_tensor_affine` and similar values.
     QuantizationScheme,
-    /// A dtype.
     Dtype(Element),
     /// A storage of elements of this type.
     Storage(Element),
@@ -172,7 +170,6 @@ impl std::fmt::Display for Bare<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element(&'static Row);
 
-/// A type and its names.
 #[derive(Debug, PartialEq, Eq)]
 struct Row {
     /// Its name: "float32" for `torch.float32`.
@@ -207,7 +204,6 @@ const fn never(name: &'static str, storage: &'static str, size: u64) -> Row {
     Row { name, alias: "", storage, read: Read::Never(size) }
 }
 
-/// All types.
 static ROWS: &[Row] = &[
     plain("float32", "float", "FloatStorage", Dtype::F32),
     plain("float16", "half", "HalfStorage", Dtype::F16),

@@ -14,7 +14,6 @@ use crate::container::tables::push;
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 
-/// The highest protocol.
 const MAX_PROTOCOL: u8 = 5;
 
 /// The least limit for the entries of a memo: as many as a one-byte index can select.
@@ -22,17 +21,13 @@ const MIN_MEMO_LIMIT: usize = 256;
 
 /// A pickle after reading.
 pub struct Pickle<'a> {
-    /// Its values.
     pub heap: Heap<'a>,
-    /// The value of the pickle.
     pub root: Value,
-    /// The size of the pickle.
     pub size: usize,
 }
 
 /// Why a pickle was not read.
 pub struct Stop {
-    /// The error.
     pub error: Error,
     /// If the pickle does not end in the given bytes: its least size.
     pub needs: Option<u64>,
@@ -76,7 +71,6 @@ pub fn read_first<'a>(bytes: &'a [u8], budget: &'a Budget) -> std::result::Resul
     }
 }
 
-/// The state of reading a pickle.
 struct Machine<'a> {
     heap: Heap<'a>,
     cursor: Cursor<'a>,
@@ -182,7 +176,6 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The value of a name.
     fn global(&mut self, module: Span, name: Span) -> Result<Value> {
         let (module_text, name_text) = (self.heap.bytes(module), self.heap.bytes(name));
         if let Some(global) = globals::find(module_text, name_text) {

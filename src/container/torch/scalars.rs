@@ -139,7 +139,6 @@ fn parse<T: std::str::FromStr>(line: &[u8], what: &str) -> Result<T> {
     number.ok_or_else(|| broken!(Rule::PickleSyntax, "a line of {} bytes is not {what}", line.len()))
 }
 
-/// A position in a pickle.
 pub struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -148,17 +147,14 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor at the start of a pickle.
     pub fn new(bytes: &'a [u8]) -> Cursor<'a> {
         Cursor { bytes, at: 0, needs: None }
     }
 
-    /// The offset of the next byte.
     pub fn offset(&self) -> usize {
         self.at
     }
 
-    /// How many bytes are left.
     pub fn left(&self) -> u64 {
         self.bytes.len().saturating_sub(self.at) as u64
     }
@@ -187,7 +183,6 @@ impl<'a> Cursor<'a> {
         )
     }
 
-    /// Reads the next `N` bytes.
     pub fn fixed<const N: usize>(&mut self) -> Result<[u8; N]> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let bytes = rest.first_chunk::<N>().ok_or_else(|| self.truncated(N as u64))?;
@@ -195,7 +190,6 @@ impl<'a> Cursor<'a> {
         Ok(*bytes)
     }
 
-    /// Reads a byte.
     pub fn u8(&mut self) -> Result<u8> {
         self.fixed::<1>().map(|[byte]| byte)
     }
@@ -205,7 +199,6 @@ impl<'a> Cursor<'a> {
         self.fixed().map(u32::from_le_bytes)
     }
 
-    /// Reads a number of eight bytes.
     pub fn u64(&mut self) -> Result<u64> {
         self.fixed().map(u64::from_le_bytes)
     }

@@ -67,7 +67,6 @@ fn is_plain(value: Value) -> bool {
 enum Seen {
     Never,
     Before,
-    /// It is being visited.
     Open,
 }
 

@@ -85,7 +85,6 @@ impl Value {
     }
 }
 
-/// A chain of items.
 #[derive(Clone, Copy, Debug, Default)]
 struct Chain {
     first: Id,
@@ -93,7 +92,6 @@ struct Chain {
     count: u32,
 }
 
-/// An item, and the next one of its chain.
 #[derive(Clone, Copy, Debug)]
 struct Item {
     value: Value,
@@ -154,7 +152,6 @@ pub enum Reason {
     Foreign(Id),
 }
 
-/// All values of a pickle.
 pub struct Heap<'a> {
     bytes: &'a [u8],
     budget: &'a Budget,
@@ -192,7 +189,6 @@ impl<'a> Heap<'a> {
         self.bytes.get(start..start.saturating_add(span.size as usize)).unwrap_or_default()
     }
 
-    /// The bytes of a text.
     pub fn text(&self, value: Value) -> Option<&'a [u8]> {
         match value {
             Value::Text(span) => Some(self.bytes(span)),
@@ -210,7 +206,6 @@ impl<'a> Heap<'a> {
         self.make(kind).map(|id| Value::Items(kind, id))
     }
 
-    /// Adds an item at the end.
     pub fn append(&mut self, id: Id, value: Value) -> Result<()> {
         let at = add(self.budget, &mut self.items, Item { value, next: 0 })?;
         let Some(chain) = self.chains.get_mut(id as usize) else { return Ok(()) };
@@ -253,7 +248,6 @@ impl<'a> Heap<'a> {
         Some((self.bytes(*module), self.bytes(*name)))
     }
 
-    /// Formats a reason.
     pub fn shown(&self, reason: Reason) -> ShownReason<'a> {
         let (module, name) = match reason {
             Reason::Known(name) => (&b""[..], name.as_bytes()),
@@ -383,7 +377,6 @@ pub struct Place {
     left: u32,
 }
 
-/// A reason as text.
 pub struct ShownReason<'a> {
     module: &'a [u8],
     name: &'a [u8],

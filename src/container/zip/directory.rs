@@ -26,7 +26,6 @@ const MAX_RATIO: u64 = 1040;
 /// How the bytes of a member are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Not compressed.
     Stored,
     /// Deflated (RFC 1951).
     Deflated,
@@ -37,7 +36,6 @@ pub enum Method {
 /// Why a member is not read. It is listed as the name of an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// The bytes are encrypted.
     Encrypted,
     /// The member has unknown flags.
     Flags(u16),
@@ -63,7 +61,6 @@ impl fmt::Display for Unread {
     }
 }
 
-/// A member of an archive.
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
     name: (usize, u16),
@@ -71,7 +68,6 @@ pub struct Member {
     pub(super) method: u16,
     /// The CRC-32 of its decoded bytes.
     pub crc32: u32,
-    /// The size of its stored bytes.
     pub stored_size: u64,
     /// The size of its decoded bytes.
     pub size: u64,
@@ -81,7 +77,6 @@ pub struct Member {
 }
 
 impl Member {
-    /// How it is stored.
     pub fn method(&self) -> Method {
         let unknown = self.flags & !(LEVEL | DESCRIPTOR | UTF8);
         match self.method {
@@ -107,7 +102,6 @@ impl Member {
 /// The contents of an archive, in the order of its directory.
 #[derive(Debug, Default)]
 pub struct Directory {
-    /// The members.
     pub members: Vec<Member>,
     names: Vec<u8>,
     /// The range of the directory in the file.
@@ -164,7 +158,6 @@ impl Directory {
         self.names.get(start..start.saturating_add(usize::from(size))).unwrap_or_default()
     }
 
-    /// Adds the member's name to an error.
     #[cold]
     pub fn blame(&self, member: &Member, error: Error) -> Error {
         error.within(format_args!("member {}", Quoted(self.name(member))))

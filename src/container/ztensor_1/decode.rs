@@ -32,7 +32,6 @@ const ENCODING: u64 = packed(b"encoding");
 const DIGEST: u64 = packed(b"digest");
 const DENSE: u64 = packed(b"dense");
 
-/// Reads a 1.x manifest.
 pub fn decode(
     frame: &mut Frame,
     input: &mut dyn Input,

@@ -18,7 +18,6 @@ use std::borrow::Cow;
 /// The rule that a manifest breaks if it changes while its file is appended to.
 const RULE: Rule = Rule::CborMalformed;
 
-/// Encodes a 1.1 or 1.2 manifest.
 pub fn encode_manifest(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     let attributes = manifest.file_attributes().filter(|a| !a.is_empty_map());
     put::map(out, if attributes.is_some() { 3 } else { 2 })?;

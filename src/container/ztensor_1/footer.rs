@@ -41,7 +41,6 @@ pub fn footer(manifest_size: u64) -> [u8; FOOTER_SIZE] {
     footer
 }
 
-/// Appends the footer.
 pub fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
     append(out, &footer(frame.manifest_size()))
 }

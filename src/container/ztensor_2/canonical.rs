@@ -21,7 +21,6 @@ use std::fmt;
 /// Blobs and the manifest begin at multiples of this.
 pub(crate) const CANONICAL_ALIGNMENT: u64 = 1 << 16;
 
-/// Returns a violation.
 macro_rules! found {
     ($($what:tt)*) => { return try_format(format_args!($($what)*)).map(Some) };
 }
@@ -291,7 +290,6 @@ pub(super) fn map(cursor: &mut Cursor<'_>, hasher: Option<&mut Hasher>) -> Resul
     Ok(left)
 }
 
-/// Reads an item. Returns its bytes.
 pub(super) fn item<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8]> {
     let start = cursor.clone();
     cursor.skip_well_formed()?;

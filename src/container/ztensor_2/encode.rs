@@ -15,7 +15,6 @@ use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding, LogicalType, Manifest, Object, TextId};
 use crate::model::sort::sort_by;
 
-/// Encodes a whole manifest.
 pub fn encode_manifest(manifest: &Manifest, _: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     let attributes = manifest.file_attributes().filter(|a| !a.is_empty_map());
     let is_sharded = !manifest.shards.is_empty();
@@ -55,7 +54,6 @@ fn shards(manifest: &Manifest, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Encodes the definition of an object.
 pub fn encode_object(manifest: &Manifest, object: &Object, out: &mut Vec<u8>) -> Result<()> {
     let attributes = manifest.object_attributes(object).filter(|a| !a.is_empty_map());
     put::map(out, if attributes.is_some() { 4 } else { 3 })?;

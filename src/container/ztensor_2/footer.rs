@@ -9,9 +9,7 @@ use crate::error::{broken, fail, Result, Rule};
 use crate::model::manifest::Container;
 use std::ops::Range;
 
-/// First and last bytes.
 pub(crate) const MAGIC: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
-/// The size of the footer.
 pub(crate) const FOOTER_SIZE: u64 = FOOTER_BYTES as u64;
 const FOOTER_BYTES: usize = 40;
 /// Blobs and the manifest begin at multiples of this. The first page is not used for them.
@@ -94,7 +92,6 @@ pub fn reserved(file_size: u64) -> Range<u64> {
     file_size.saturating_sub(12)..file_size.saturating_sub(8)
 }
 
-/// Appends the footer.
 pub fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
     out.try_reserve(FOOTER_BYTES)?;
     let hash = frame.manifest_hash.unwrap_or(0);

@@ -22,7 +22,6 @@ use crate::digest::{Algorithm, DigestOf};
 use crate::error::{Cause, Rule};
 use crate::model::manifest::{Container, Encoding};
 
-/// Its capabilities.
 const CAPABILITIES: Capabilities = Capabilities {
     container: Container::V2,
     name: "2",
@@ -57,7 +56,6 @@ const CAPABILITIES: Capabilities = Capabilities {
     ..FOREIGN
 };
 
-/// Its row in the table.
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     header: footer::MAGIC,

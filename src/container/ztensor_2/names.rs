@@ -71,7 +71,6 @@ pub fn key<'a>(d: &mut FieldReader<'a>) -> Result<Option<(u64, &'a [u8])>> {
     Ok(Some((packed(text), text)))
 }
 
-/// Reads a text.
 pub fn text<'a>(d: &mut FieldReader<'a>, what: &str) -> Result<&'a [u8]> {
     if let Some(text) = d.cursor.try_text() {
         return Ok(text);

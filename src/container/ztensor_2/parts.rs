@@ -53,7 +53,6 @@ pub const TYPES: [Logical; 8] = [
 /// The registered encodings.
 pub const ENCODINGS: Encodings = Encodings::Registered(&[Encoding::ZstdSeekable]);
 
-/// Reads all components of an object.
 pub fn parts(d: &mut FieldReader<'_>, frame: &Frame) -> Result<()> {
     let mut left = d.map(Rule::Zt2Schema, "\"parts\"")?;
     while d.cursor.another(&mut left)? {
@@ -133,7 +132,6 @@ fn part(d: &mut FieldReader<'_>, frame: &Frame, role: TextId) -> Result<()> {
     add(&d.cursor, &mut d.manifest.components, component)
 }
 
-/// Reads an offset and a length.
 fn range(d: &mut FieldReader<'_>) -> Result<(u64, u64)> {
     match d.cursor.head()? {
         Head::Array(Some(2)) => {}
