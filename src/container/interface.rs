@@ -7,7 +7,7 @@ use crate::digest::{Algorithm, Digest};
 use crate::error::Result;
 use crate::memory::Budget;
 use crate::model::manifest::{table_position, Container, Manifest};
-use crate::model::value::{Attributes, OwnedValue, Value};
+use crate::model::value::{Attributes, Element, OwnedValue, Value, ValueBuilder};
 use std::ops::Range;
 
 /// Detects whether a file that begins with [`Row::header`] has this container. It is an error if the file can
@@ -47,6 +47,17 @@ pub struct OriginOf<'a> {
     pub read: ReadAt<'a>,
     /// Whether the manifest is the file's own and complete. If not, its offsets cannot be used.
     pub is_whole: bool,
+}
+
+impl OriginOf<'_> {
+    /// Records where each component begins, counted from the start of the data.
+    pub(super) fn put_offsets(&self, map: &mut ValueBuilder<'_>) -> Result<()> {
+        map.text("offsets")?;
+        map.begin_array(Element::Any, None)?;
+        let start = self.frame.data.start;
+        self.manifest.components.iter().try_for_each(|c| map.unsigned(c.offset.saturating_sub(start)))?;
+        map.end().map(drop)
+    }
 }
 
 /// Returns what a file declares besides objects and attributes.

@@ -18,7 +18,7 @@ use crate::model::manifest::{
 };
 use crate::model::sort::sort;
 use crate::model::value::{
-    bytes_to_compare, keys_are_unique, Element, OwnedValue, Tape, Value, ValueBuilder, ValueKind,
+    bytes_to_compare, keys_are_unique, OwnedValue, Tape, Value, ValueBuilder, ValueKind,
 };
 
 /// The largest header that the official reader accepts.
@@ -103,11 +103,7 @@ fn origin(of: &OriginOf<'_>) -> Result<Option<OwnedValue>> {
             map.unsigned(blanks)?;
         }
         if !is_usual {
-            map.text("offsets")?;
-            map.begin_array(Element::Any, None)?;
-            let start = frame.data.start;
-            manifest.components.iter().try_for_each(|c| map.unsigned(c.offset.saturating_sub(start)))?;
-            map.end()?;
+            of.put_offsets(map)?;
         }
         map.end().map(drop)
     });

@@ -40,7 +40,7 @@ pub fn origin(of: &OriginOf<'_>) -> Result<Option<OwnedValue>> {
         }
         map.end()?;
         if is_whole {
-            put_places(map, manifest, frame, read)?;
+            put_places(map, of)?;
         }
         map.end().map(drop)
     });
@@ -48,19 +48,11 @@ pub fn origin(of: &OriginOf<'_>) -> Result<Option<OwnedValue>> {
 }
 
 /// Records positions that differ from those that writers usually choose.
-fn put_places(
-    map: &mut ValueBuilder<'_>,
-    manifest: &Manifest,
-    frame: &Frame,
-    read: ReadAt<'_>,
-) -> Result<()> {
+fn put_places(map: &mut ValueBuilder<'_>, of: &OriginOf<'_>) -> Result<()> {
+    let OriginOf { manifest, frame, read, .. } = *of;
     let layout = Layout::of(manifest, frame)?;
     if !layout.is_usual {
-        map.text("offsets")?;
-        map.begin_array(Element::Any, None)?;
-        let start = frame.data.start;
-        manifest.components.iter().try_for_each(|c| map.unsigned(c.offset.saturating_sub(start)))?;
-        map.end()?;
+        of.put_offsets(map)?;
     }
     map.text("data_start")?;
     map.unsigned(frame.data.start)?;
