@@ -2,10 +2,8 @@
 
 use crate::error::{fail, Result};
 use crate::memory::{take_front, zeroed};
+use crate::model::component::MAX_RANK;
 use std::ops::Range;
-
-/// The most dimensions of a component with strides.
-const MAX_RANK: usize = crate::model::component::MAX_RANK;
 
 /// Rows and columns of a tile. Tiles are small enough for the cache to keep what is read and written.
 const TILE: usize = 32;

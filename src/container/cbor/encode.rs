@@ -160,7 +160,7 @@ fn nan(out: &mut Vec<u8>, bits: u64) {
 
 /// The nearest single. The caller checks whether it is the same number.
 #[allow(clippy::cast_possible_truncation, reason = "the caller compares the result with the argument")]
-fn narrow(value: f64) -> f32 {
+pub fn narrow(value: f64) -> f32 {
     value as f32
 }
 

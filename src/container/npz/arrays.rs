@@ -273,23 +273,21 @@ impl StoredArray {
     fn of(member: &Member, header_size: u64) -> StoredArray {
         let stored = member.stored();
         let checksum = Some(Checksum { crc32: member.crc32, start: stored.start, size: member.size });
+        let (offset, stored_size) = (stored.start, member.stored_size);
         match member.method() {
-            Method::Deflated => StoredArray {
-                offset: stored.start,
-                stored_size: member.stored_size,
-                encoding: Encoding::Deflate,
-                layout: Layout { decoded_size: member.size, start: header_size, strides: None, checksum },
-            },
-            Method::Unread(_) => StoredArray {
-                offset: stored.start,
-                stored_size: member.stored_size,
-                encoding: Encoding::Other,
-                layout: Layout { decoded_size: member.stored_size, ..Layout::default() },
-            },
+            Method::Deflated => {
+                let (decoded_size, start) = (member.size, header_size);
+                let layout = Layout { decoded_size, start, strides: None, checksum };
+                StoredArray { offset, stored_size, encoding: Encoding::Deflate, layout }
+            }
+            Method::Unread(_) => {
+                let layout = Layout { decoded_size: stored_size, ..Layout::default() };
+                StoredArray { offset, stored_size, encoding: Encoding::Other, layout }
+            }
             Method::Stored => {
                 let size = member.size.saturating_sub(header_size);
                 StoredArray {
-                    offset: stored.start.saturating_add(header_size),
+                    offset: offset.saturating_add(header_size),
                     stored_size: size,
                     encoding: Encoding::Raw,
                     layout: Layout { decoded_size: size, start: 0, strides: None, checksum },

@@ -4,6 +4,7 @@
 //! It is a single walk without recursion or allocation. For each open map it keeps the position of the last
 //! key, which is compared with the next one. Bytes that were checked can be read without checking them again.
 
+use crate::container::cbor::encode::narrow;
 use crate::error::{broken, Error, Result, Rule};
 use half::f16;
 use std::cmp::Ordering;
@@ -188,7 +189,7 @@ impl Walk<'_> {
             }
             27 => {
                 let value = f64::from_bits(self.fixed::<8>()?);
-                !value.is_nan() && f64::from(narrowed(value)).to_bits() != value.to_bits()
+                !value.is_nan() && f64::from(narrow(value)).to_bits() != value.to_bits()
             }
             _ => {
                 return Err(
@@ -233,9 +234,4 @@ impl Walk<'_> {
             ),
         }
     }
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "that is what is asked")]
-fn narrowed(value: f64) -> f32 {
-    value as f32
 }
