@@ -32,12 +32,6 @@ pub(super) fn code_number(code: usize) -> usize {
     code.wrapping_neg()
 }
 
-/// The error for a frame that libzstd rejects.
-#[cold]
-pub(super) fn frame_error(code: usize, header: &Header) -> Error {
-    decoder_error(code, format_args!("zstd frame at byte {} of the stored bytes", header.stored.start))
-}
-
 /// An error of libzstd; `about` says where it happened.
 #[cold]
 pub(super) fn decoder_error(code: usize, about: std::fmt::Arguments<'_>) -> Error {
@@ -67,7 +61,10 @@ impl FrameDecoder for OneShotDecoder {
         match self.0.decompress(out, frame) {
             Ok(size) => Ok(Decoded::Size(size)),
             Err(code) if code_number(code) == CODE_DST_TOO_SMALL => Ok(Decoded::TooLarge),
-            Err(code) => Err(frame_error(code, header)),
+            Err(code) => {
+                let at = header.stored.start;
+                Err(decoder_error(code, format_args!("zstd frame at byte {at} of the stored bytes")))
+            }
         }
     }
 }

@@ -149,7 +149,11 @@ impl<'b> MetadataReader<'b> {
 
     /// Adds a tensor. Its offset counts from the start of all data, whose position is not known yet.
     fn tensor(&mut self, info: &Info<'_>, alignment: u64) -> Result<()> {
-        let elements = self.find_type(info.kind);
+        let elements = match self.last_type {
+            Some((last, found)) if last == info.kind => found,
+            _ => ggml_type_from_number(info.kind),
+        };
+        self.last_type = Some((info.kind, elements));
         let shape = info.shape();
         if info.offset & alignment.saturating_sub(1) != 0 {
             let offset = info.offset;
@@ -178,19 +182,6 @@ impl<'b> MetadataReader<'b> {
         component.set_size(Some(component.stored_size));
         let object = Object::with_one_component(name, format, self.shape(shape)?);
         add_object(self.budget, &mut self.manifest, object, component)
-    }
-
-    /// The type with this number.
-    #[inline]
-    fn find_type(&mut self, number: u32) -> Type {
-        match self.last_type {
-            Some((last, found)) if last == number => found,
-            _ => {
-                let found = ggml_type_from_number(number);
-                self.last_type = Some((number, found));
-                found
-            }
-        }
     }
 
     /// Stores a shape, unless it is the same as the last tensor's.

@@ -261,7 +261,12 @@ fn component(d: &mut FieldReader<'_>, role: TextId, is_1_0: bool) -> Result<()> 
             }
             ENCODING if *key == *b"encoding" => {
                 keys.once(5, &key)?;
-                encoding = encoding_by_name(d, &mut rare)?;
+                if let Some(name) = d.optional_text(Rule::EncodingType, "\"encoding\"")? {
+                    encoding = Encoding::from_name(&name).unwrap_or(Encoding::Other);
+                    if encoding == Encoding::Other {
+                        rare.encoding = Some(d.push_text(&name)?);
+                    }
+                }
             }
             DIGEST => {
                 keys.once(6, &key)?;
@@ -302,19 +307,6 @@ fn dtype_slow(d: &mut FieldReader<'_>, is_1_0: bool, rare: &mut RareNames) -> Re
         rare.dtype = Some(d.push_text(&text)?);
     }
     Ok(dtype)
-}
-
-fn encoding_by_name(d: &mut FieldReader<'_>, rare: &mut RareNames) -> Result<Encoding> {
-    Ok(match d.optional_text(Rule::EncodingType, "\"encoding\"")?.as_deref() {
-        None => Encoding::Raw,
-        Some(name) => match Encoding::from_name(name) {
-            Some(encoding) => encoding,
-            None => {
-                rare.encoding = Some(d.push_text(name)?);
-                Encoding::Other
-            }
-        },
-    })
 }
 
 fn logical_by_name(name: &str) -> NamedLogical {

@@ -13,7 +13,7 @@ use crate::container::cbor::{packed, Cursor, Head};
 use crate::container::frame::{Frame, Input, Limits};
 use crate::container::tables::{add, expect};
 use crate::digest::xxh3;
-use crate::error::{broken, Error, Quoted, Result, Rule};
+use crate::error::{broken, Quoted, Result, Rule};
 use crate::memory::Budget;
 use crate::model::component::MAX_RANK;
 use crate::model::manifest::{table_position, Component, Container, Format, Manifest, Object, TextId};
@@ -144,7 +144,7 @@ fn objects(d: &mut FieldReader<'_>, frame: &Frame, limits: &Limits) -> Result<()
             object(d, frame, kept)
         });
         if let Err(e) = read {
-            return Err(within_object(e, name));
+            return Err(e.within(format_args!("object {}", Quoted(name))));
         }
     }
     Ok(())
@@ -179,11 +179,6 @@ impl Form for Objects {
         component_ranges::is_in_range(c.offset, c.stored_size, file_size)
             && layouts::is_kept(object.format, shape, c)
     }
-}
-
-#[cold]
-fn within_object(error: Error, name: &[u8]) -> Error {
-    error.within(format_args!("object {}", Quoted(name)))
 }
 
 fn object(d: &mut FieldReader<'_>, frame: &Frame, name: TextId) -> Result<()> {
