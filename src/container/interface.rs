@@ -60,7 +60,6 @@ impl OriginOf<'_> {
     }
 }
 
-/// Returns what a file declares besides objects and attributes.
 pub type Origin = fn(&OriginOf<'_>) -> Result<Option<OwnedValue>>;
 
 /// How to find positions where a file may have ended before it was appended to.

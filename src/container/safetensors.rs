@@ -299,8 +299,8 @@ impl Header<'_> {
     /// Reads the file's attributes and appends them to `tape`; `None` if they are null.
     #[inline(never)]
     fn metadata(&mut self, tape: &mut Tape) -> Result<Option<Position>> {
-        if self.scan.take_null() {
-            return Ok(None);
+        if self.scan.next_byte() == Some(b'n') {
+            return self.scan.scalar().map(|_null| None);
         }
         let mut to = ValueBuilder::new(tape).within(Some(self.budget));
         if !self.scan.take(b'{') {

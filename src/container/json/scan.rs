@@ -76,17 +76,6 @@ impl<'a> Scan<'a> {
         true
     }
 
-    /// Consumes `null` if it comes next. Returns whether it did.
-    #[cold]
-    pub fn take_null(&mut self) -> bool {
-        self.space();
-        let is_there = self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(b"null"));
-        if is_there {
-            self.at = self.at.saturating_add(b"null".len());
-        }
-        is_there
-    }
-
     /// Consumes `byte`, or fails with `message`.
     #[inline(always)]
     pub fn expect(&mut self, byte: u8, message: &str) -> Result<()> {
