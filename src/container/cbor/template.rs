@@ -280,8 +280,7 @@ struct Scan<'a> {
 impl<'a> Scan<'a> {
     /// Calls `value` to read the value of each key of a map.
     fn pairs(&mut self, value: &mut dyn FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
-        let short = self.cursor.short_map().map(|count| Head::Map(Some(count)));
-        let Head::Map(mut left) = short.or_else(|| self.cursor.head().ok())? else { return None };
+        let Head::Map(mut left) = self.cursor.head().ok()? else { return None };
         while self.cursor.another(&mut left).ok()? {
             let key = self.cursor.try_text()?;
             value(self, key)?;
@@ -293,8 +292,7 @@ impl<'a> Scan<'a> {
     /// all objects of a template.
     fn number(&mut self) -> Option<Option<usize>> {
         let start = self.cursor.position();
-        let head = self.cursor.try_unsigned().map(Head::Unsigned);
-        match head.or_else(|| self.cursor.head().ok())? {
+        match self.cursor.head().ok()? {
             Head::Unsigned(_) => self.field(start, 0, 0).map(Some),
             Head::NULL => Some(None),
             _ => None,
@@ -331,8 +329,7 @@ impl<'a> Scan<'a> {
 
     /// Calls `value` to read each item of an array.
     fn array(&mut self, value: &mut dyn FnMut(&mut Self) -> Option<()>) -> Option<()> {
-        let short = self.cursor.short_array().map(|count| Head::Array(Some(count)));
-        let Head::Array(mut left) = short.or_else(|| self.cursor.head().ok())? else { return None };
+        let Head::Array(mut left) = self.cursor.head().ok()? else { return None };
         while self.cursor.another(&mut left).ok()? {
             value(self)?;
         }
