@@ -2,8 +2,7 @@
 //! without reading the headers of all frames again.
 
 use super::frame_format::FrameFormat;
-use super::frames::EntryRange;
-use super::frames::{KnownSize, StoredPart};
+use super::frames::{EntryRange, KnownSize, StoredPart};
 use super::walk::Walk;
 use crate::error::Result;
 use crate::memory::push;

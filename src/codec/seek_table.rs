@@ -4,8 +4,7 @@
 //! decoded size, possibly a checksum), the number of entries, flags that describe the entries, and another
 //! magic number.
 
-use super::frames::EntryRange;
-use super::frames::{Header, Stored};
+use super::frames::{EntryRange, Header, Stored};
 use crate::error::{broken, fail, Error, Result, Rule};
 
 /// The first four bytes of the skippable frame that is the table.

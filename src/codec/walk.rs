@@ -1,8 +1,7 @@
 //! A walk over the frames of any codec.
 
 use super::frame_format::FrameFormat;
-use super::frames::{Entries, EntryRange};
-use super::frames::{Header, Stored, StoredPart};
+use super::frames::{Entries, EntryRange, Header, Stored, StoredPart};
 use super::seek_table::{self, SeekTable};
 use crate::error::Result;
 use std::marker::PhantomData;

@@ -42,16 +42,14 @@ mod ztensor_0_1;
 mod ztensor_1;
 mod ztensor_2;
 
-pub use capabilities::Capabilities;
-pub use capabilities::{Quantized, QuantizedForm};
-pub use frame::{Detected, Ends, Frame, Limits};
-pub use frame::{InMemory, Input, OnRange};
+pub use capabilities::{Capabilities, Quantized, QuantizedForm};
+pub use frame::{Detected, Ends, Frame, InMemory, Input, Limits, OnRange};
 pub(crate) use frame::{HEADER_SIZE, MAX_SHARDS};
 pub use gguf::cursor::ValueType as GgufValueType;
 pub use gguf::decode::MAX_RANK as GGUF_MAX_RANK;
 pub use gguf::keys::MAX_DEPTH as GGUF_MAX_DEPTH;
 pub use gguf::keys::SPLIT_KEYS;
-pub use interface::{AttributeEdits, ObjectEdit, ObjectEdits};
+pub use interface::{AttributeEdits, EndSearch, ObjectEdit, ObjectEdits, OriginOf, Split};
 pub(crate) use not_read::is_zero;
 pub use npz::header::MAX_RANK as NPZ_MAX_RANK;
 pub use safetensors::{dtype_name as safetensors_dtype, MAX_HEADER as SAFETENSORS_MAX_HEADER};
@@ -65,7 +63,6 @@ use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Container, Manifest};
 use crate::model::value::OwnedValue;
 use interface::{Canonical, ContentDigest, Encode, Row};
-pub use interface::{EndSearch, OriginOf, Split};
 use std::ffi::CStr;
 
 /// The container that is written by default.

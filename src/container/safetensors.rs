@@ -4,8 +4,7 @@
 //! overlap up to the end of the file. `__metadata__` becomes the attributes of the file.
 
 use crate::container::capabilities::{Capabilities, FOREIGN};
-use crate::container::frame::Input;
-use crate::container::frame::{over_limit, Detected, Ends, Frame, Limits, TRAILING_HELP};
+use crate::container::frame::{over_limit, Detected, Ends, Frame, Input, Limits, TRAILING_HELP};
 use crate::container::interface::{OriginOf, ReadAt, Row};
 use crate::container::json::{PassedKeys, Scan};
 use crate::container::tables::{add_name, add_object, add_text, push};

@@ -11,8 +11,7 @@ use crate::container::capabilities::{
 };
 use crate::container::cbor::fields::{FieldReader, SeenKeys};
 use crate::container::cbor::{encode as put, packed, Head};
-use crate::container::frame::Input;
-use crate::container::frame::{frame, Detected, Ends, Frame, Limits, ALIGNMENT};
+use crate::container::frame::{frame, Detected, Ends, Frame, Input, Limits, ALIGNMENT};
 use crate::container::interface::{Encode, Row};
 use crate::container::tables::add_object;
 use crate::digest::Algorithm;

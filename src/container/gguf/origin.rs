@@ -2,8 +2,7 @@
 
 use super::cursor::{Cursor, Encoding, Reach};
 use super::decode::MAGIC;
-use super::keys::DEFAULT_ALIGNMENT;
-use super::keys::SPLIT_KEYS;
+use super::keys::{DEFAULT_ALIGNMENT, SPLIT_KEYS};
 use crate::container::frame::Frame;
 use crate::container::interface::{OriginOf, ReadAt};
 use crate::error::{fail, try_format, Result};

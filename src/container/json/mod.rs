@@ -6,6 +6,5 @@ mod scan;
 mod write;
 
 pub use parse::parse;
-pub use scan::PassedKeys;
-pub use scan::Scan;
+pub use scan::{PassedKeys, Scan};
 pub use write::write;

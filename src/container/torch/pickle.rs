@@ -7,8 +7,7 @@
 use super::calls;
 use super::globals::{self, Global, Unreadable};
 use super::opcodes as op;
-use super::scalars;
-use super::scalars::Cursor;
+use super::scalars::{self, Cursor};
 use super::values::{wrong, CollectionKind, Heap, Id, Span, Value};
 use crate::container::tables::push;
 use crate::error::{broken, fail, Error, Result, Rule};
