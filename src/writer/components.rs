@@ -230,22 +230,16 @@ impl Writer {
         self.feed(data)
     }
 
-    /// Adds bytes in the host's order, after the checks.
+    /// Adds bytes in the host's order, after the checks. A failure closes the writer, because the file then
+    /// has half a component.
     pub(super) fn feed(&mut self, data: &[u8]) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Err(fail!(Internal, "no component")) };
         open.bytes_in = open.bytes_in.saturating_add(data.len() as u64);
-        if !open.entry.swaps() {
-            let outcome = self.encode(data);
-            return self.poison_on_error(outcome);
-        }
-        let swapped = open.swap_bytes(data);
-        let outcome = swapped.and_then(|swapped| self.encode(&swapped));
-        self.poison_on_error(outcome)
-    }
-
-    /// Poisons the writer if writing bytes failed, because then the file has half a component.
-    fn poison_on_error(&mut self, outcome: Result<()>) -> Result<()> {
-        outcome.map_err(|e| if self.is_open() { self.poison(e) } else { e })
+        let outcome = match (open.entry.swaps(), open.entry.width()) {
+            (false, _) => self.encode(data),
+            (true, width) => swap_whole(&mut open.partial, data, width).and_then(|data| self.encode(&data)),
+        };
+        outcome.map_err(|e| self.abort(e))
     }
 
     /// Encodes and stores bytes in the file's order.
@@ -301,7 +295,7 @@ impl Writer {
             let role = self.manifest.texts.get(role);
             e.within(format_args!("object {object:?}, component {role:?}"))
         });
-        self.poison_on_error(outcome)
+        outcome.map_err(|e| self.abort(e))
     }
 
     pub(super) fn close_component(&mut self) -> Result<()> {
@@ -430,11 +424,5 @@ impl OpenComponent {
     /// The coding of its bytes.
     pub(super) fn coding(&self) -> Result<Coding> {
         Coding::of(self.entry.encoding).ok_or_else(unwritable_encoding)
-    }
-
-    /// Swaps whole elements to little-endian. Keeps the bytes of an incomplete element.
-    fn swap_bytes(&mut self, data: &[u8]) -> Result<Vec<u8>> {
-        let width = self.entry.width();
-        swap_whole(&mut self.partial, data, width)
     }
 }

@@ -54,9 +54,8 @@ impl Writer {
         match self.copy_without(&object, name, recode, &mut losses) {
             Ok(()) => Ok(true),
             // The source failed in the middle, which no check can exclude. The half object in the file would
-            // be padding that is not zero, so the writer is poisoned.
-            Err(e) if self.position != before && self.is_open() => Err(self.poison(e)),
-            Err(e) if self.position != before => Err(e),
+            // be padding that is not zero, so the writer is closed.
+            Err(e) if self.position != before => Err(self.abort(e)),
             Err(e) => {
                 self.discard_object();
                 losses.leave_object_out(e).map(|()| false)

@@ -164,17 +164,16 @@ impl Writer {
                 checked.map_err(|e| in_request(at, in_object(e)))
             })
         });
-        checked.and_then(|()| self.write_checked(objects)).map_err(|e| match self.is_open() {
+        checked.and_then(|()| self.write_checked(objects)).map_err(|e| {
             // After the checks above, only the sink can fail. The half object in the file would be padding
-            // that is not zero, so the writer is poisoned.
-            true if self.position != before => self.poison(e),
-            true => {
-                self.forget_names(first, objects.get(..named).unwrap_or_default());
-                self.roll_back_manifest(&checkpoint);
-                self.component = None;
-                e
+            // that is not zero, so the writer is closed.
+            if self.position != before {
+                return self.abort(e);
             }
-            false => e,
+            self.forget_names(first, objects.get(..named).unwrap_or_default());
+            self.roll_back_manifest(&checkpoint);
+            self.component = None;
+            e
         })
     }
 
@@ -497,7 +496,7 @@ impl Writer {
         let (checked, held) = (checked.map_err(in_object), held.map_err(in_object));
         checked?;
         // The object's bytes are in the file, and no call can repair the object.
-        held.map_err(|e| self.poison(e))?;
+        held.map_err(|e| self.abort(e))?;
         self.push_open_object()
     }
 

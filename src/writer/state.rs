@@ -193,11 +193,6 @@ impl Writer {
         container::capabilities(self.options.version)
     }
 
-    /// Whether the writer has not failed and was not finished.
-    pub(super) fn is_open(&self) -> bool {
-        self.sink.is_some()
-    }
-
     /// Whether the object with this name is open.
     pub fn has_open(&self, name: &str) -> bool {
         matches!(&self.state, Phase::Object { entry, .. } if self.manifest.texts.get(entry.name) == name)
@@ -316,7 +311,7 @@ impl Writer {
         match &self.reports.callback {
             Some(callback) if !callback(self.position) => {
                 let error = fail!(Cancelled, "the caller stopped it after {} bytes", self.position);
-                Err(self.poison(error))
+                Err(self.abort(error))
             }
             _ => Ok(()),
         }
@@ -324,7 +319,7 @@ impl Writer {
 }
 
 impl Writer {
-    /// Appends bytes to the file. A failure poisons the writer.
+    /// Appends bytes to the file. A failure closes the writer.
     pub(super) fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.write_and_hash(bytes, None)
     }
@@ -391,7 +386,7 @@ impl Writer {
                 self.position = self.position.saturating_add(bytes.len() as u64);
                 Ok(())
             }
-            Err(error) => Err(self.poison(error)),
+            Err(error) => Err(self.abort(error)),
         }
     }
 
@@ -424,14 +419,6 @@ impl Writer {
                 Ok(summary)
             }
             Err(e) => Err(self.abort(e)),
-        }
-    }
-
-    /// Closes the writer and leaves the destination unchanged. If that fails, the error says so.
-    pub fn abort(&mut self, error: Error) -> Error {
-        match self.is_open() {
-            true => self.poison(error),
-            false => error,
         }
     }
 
@@ -472,29 +459,27 @@ impl Writer {
         let mut footer = Vec::new();
         container::encode_footer(frame, &mut footer)?;
         self.write_bytes(manifest)?;
-        if let Some(Err(e)) = self.sink.as_mut().map(|sink| sink.settle()) {
-            return Err(self.poison(e));
-        }
+        self.sink()?.settle()?;
         self.write_bytes(&footer)?;
         self.report_now()?;
-        let published = match self.sink.as_mut() {
-            Some(sink) => sink.publish(),
-            None => Err(fail!(State, "the writer is finished")),
-        };
-        published.map_err(|e| self.poison(e))
+        self.sink()?.publish()
+    }
+
+    fn sink(&mut self) -> Result<&mut Box<dyn ByteSink>> {
+        self.sink.as_mut().ok_or_else(|| fail!(State, "the writer is finished"))
     }
 
     /// Closes the writer after a failure, and rolls the sink back, so that the destination is unchanged. If
-    /// that fails, the error says what state the destination has.
-    pub(super) fn poison(&mut self, error: Error) -> Error {
-        let rolled_back = self.sink.take().map(|mut sink| sink.roll_back());
+    /// that fails, the error says what state the destination has. A closed writer stays closed.
+    pub fn abort(&mut self, error: Error) -> Error {
+        let Some(rolled_back) = self.sink.take().map(|mut sink| sink.roll_back()) else { return error };
         self.component = None;
         self.state = Phase::Closed("the writer has failed");
         let label = if self.label.is_empty() { "the file" } else { self.label.as_str() };
         let error = error.within(format_args!("{label}"));
         match rolled_back {
-            Some(Err(e)) => Error::new(error.cause(), format_args!("{error}; {e}")),
-            _ => error,
+            Err(e) => Error::new(error.cause(), format_args!("{error}; {e}")),
+            Ok(()) => error,
         }
     }
 
