@@ -249,7 +249,7 @@ impl Writer {
             Coding::Raw => return self.store(data),
             Coding::Compressed(codec) => codec,
         };
-        if self.reports.is_enabled() && data.len() > MAX_UNREPORTED {
+        if self.progress.is_some() && data.len() > MAX_UNREPORTED {
             return data.chunks(MAX_UNREPORTED).try_for_each(|part| {
                 self.encode(part)?;
                 self.report(part.len())
@@ -327,7 +327,9 @@ impl Writer {
         self.stored_bytes = self.stored_bytes.saturating_add(entry.stored_size);
         self.manifest.components.try_reserve(1)?;
         self.manifest.components.push(entry)?;
-        self.count_component();
+        if let Phase::Object { entry, .. } = &mut self.state {
+            entry.component_count = entry.component_count.saturating_add(1);
+        }
         Ok(())
     }
 }

@@ -86,21 +86,6 @@ pub(super) fn min_offloaded(algorithm: Algorithm) -> usize {
     }
 }
 
-/// The progress callback, and how many bytes were processed since its last call. The callback gets the bytes
-/// of the file so far, and returns whether to continue.
-#[derive(Default)]
-pub(super) struct ProgressReports {
-    pub(super) callback: Option<Box<dyn Fn(u64) -> bool + Send>>,
-    /// Bytes that were written or compressed since the last call.
-    pub(super) bytes_since: usize,
-}
-
-impl ProgressReports {
-    pub(super) fn is_enabled(&self) -> bool {
-        self.callback.is_some()
-    }
-}
-
 /// A file that is being written.
 pub struct Writer {
     pub(super) options: WriterOptions,
@@ -124,7 +109,10 @@ pub struct Writer {
     /// Components that were copied although they are damaged.
     pub(super) damaged: u64,
     pub(super) label: String,
-    pub(super) reports: ProgressReports,
+    /// The progress callback. It gets the bytes of the file so far, and returns whether to continue.
+    pub(super) progress: Option<Box<dyn Fn(u64) -> bool + Send>>,
+    /// Bytes that were written or compressed since the last call of it.
+    pub(super) unreported: usize,
     pub(super) canonical: Canonical,
     /// Positions in the table of shards, by name.
     pub(super) shard_names: HashTable<u32>,
@@ -180,7 +168,8 @@ impl Writer {
             data_bytes: 0,
             damaged: 0,
             label: String::new(),
-            reports: ProgressReports::default(),
+            progress: None,
+            unreported: 0,
             canonical: Canonical::new(options.canonical),
             shard_names: HashTable::new(),
             shard_files: HashMap::with_hasher(crate::hash::state()),
@@ -223,13 +212,6 @@ impl Writer {
             Phase::Object { entry, .. } => Ok(*entry),
             Phase::Idle => Err(fail!(State, "no object is open")),
             Phase::Closed(why) => Err(fail!(State, "{why}")),
-        }
-    }
-
-    /// Counts a component that was pushed.
-    pub(super) fn count_component(&mut self) {
-        if let Phase::Object { entry, .. } = &mut self.state {
-            entry.component_count = entry.component_count.saturating_add(1);
         }
     }
 
@@ -293,22 +275,22 @@ impl Writer {
     /// Sets the progress callback. It is called at least every 64 MiB, and before the file is published. If
     /// it returns false, the writer fails.
     pub fn on_progress(&mut self, continues: impl Fn(u64) -> bool + Send + 'static) -> Result<()> {
-        self.reports.callback = Some(try_box(continues)?);
+        self.progress = Some(try_box(continues)?);
         Ok(())
     }
 
     /// Counts processed bytes, and calls the progress callback if it is due.
     pub(super) fn report(&mut self, done: usize) -> Result<()> {
-        self.reports.bytes_since = self.reports.bytes_since.saturating_add(done);
-        match self.reports.bytes_since < MAX_UNREPORTED {
+        self.unreported = self.unreported.saturating_add(done);
+        match self.unreported < MAX_UNREPORTED {
             true => Ok(()),
             false => self.report_now(),
         }
     }
 
     pub(super) fn report_now(&mut self) -> Result<()> {
-        self.reports.bytes_since = 0;
-        match &self.reports.callback {
+        self.unreported = 0;
+        match &self.progress {
             Some(callback) if !callback(self.position) => {
                 let error = fail!(Cancelled, "the caller stopped it after {} bytes", self.position);
                 Err(self.abort(error))
@@ -348,7 +330,7 @@ impl Writer {
 
     /// Appends bytes to the file, and hashes them.
     pub(super) fn write_and_hash(&mut self, bytes: &[u8], mut hasher: Option<&mut Hasher>) -> Result<()> {
-        if !self.reports.is_enabled() {
+        if self.progress.is_none() {
             return self.write_at_once(bytes, hasher);
         }
         bytes.chunks(MAX_UNREPORTED).try_for_each(|part| {
