@@ -6,14 +6,11 @@ use super::state::Writer;
 use crate::container::{self, AppendRecord, Frame};
 use crate::error::{fail, try_format, Cause, Result};
 use crate::io::path::Access;
-use crate::memory::try_box;
-use crate::memory::AlignedBuffer;
-use crate::model::manifest::Version;
+use crate::memory::{try_box, AlignedBuffer};
 use crate::reader::{check_is_one_file, record_of, File, FilePart, Mode, OpenOptions};
 use crate::sink::append_sink::{AppendSink, HeadRecord};
 use crate::sink::file_sink::FileSink;
 use crate::sink::held_file::{HeldFile, ReplacingSink};
-use crate::sink::ByteSink;
 use std::path::Path;
 
 /// How often to open the file again if it is replaced meanwhile.
@@ -91,16 +88,21 @@ impl Writer {
         let mut manifest = AlignedBuffer::zeroed(size)?;
         part.source().read_at(range.start, manifest.as_mut_slice())?;
         let end = part.frame().file_size; // without the file's shards
-        let sink: Box<dyn ByteSink> = if container::capabilities(version).old_ends_stay {
-            try_box(AppendSink::over(held?, range.start..end, None, options.durable)?)?
-        } else if AppendRecord::fits_before(range.start) {
-            let record = head_record(part, range.start, manifest.as_slice())?;
-            try_box(AppendSink::over(held?, range.start..end, Some(record), options.durable)?)?
-        } else {
+        let has_record = !container::capabilities(version).old_ends_stay;
+        let mut writer = if has_record && !AppendRecord::fits_before(range.start) {
+            // A file without data has no space for a record. It consists of its manifest, which is written
+            // anew. So the file is replaced by a new one, with padding up to the old end.
             let held = held?;
-            try_box(ReplacingSink::new(new_file(path, version, end, options.durable)?, held))?
+            let sink = ReplacingSink::new(FileSink::create(path, options.durable)?, held);
+            let mut writer = Writer::begin_file(try_box(sink)?, &options)?;
+            writer.pad_to(end)?;
+            writer
+        } else {
+            let record =
+                has_record.then(|| head_record(part, range.start, manifest.as_slice())).transpose()?;
+            let sink = AppendSink::over(held?, range.start..end, record, options.durable)?;
+            Writer::with_sink(try_box(sink)?, &options, end)
         };
-        let mut writer = Writer::with_sink(sink, &options, end);
         writer.append_base = Some(AppendBase::new(file, manifest));
         Ok(writer)
     }
@@ -132,22 +134,6 @@ fn head_record(file: &FilePart, start: u64, manifest: &[u8]) -> Result<HeadRecor
         file.source().read_at(AppendRecord::OFFSET, &mut before)?;
     } // otherwise the record is from an append that was killed before it wrote anything; it is not restored
     Ok(HeadRecord { offset: AppendRecord::OFFSET, bytes: record.to_bytes(), before })
-}
-
-/// A file without data has no space for a record. It consists of its manifest, which is written anew. So the
-/// file is replaced by a new one, with padding up to the old end.
-fn new_file(path: &Path, version: Version, old_end: u64, durable: bool) -> Result<FileSink> {
-    const ZEROS: [u8; 4096] = [0; 4096];
-    let mut sink = FileSink::create(path, durable)?;
-    let header = container::header(version);
-    sink.write(header)?;
-    let mut left = old_end.saturating_sub(header.len() as u64);
-    while left > 0 {
-        let now = usize::try_from(left).unwrap_or(usize::MAX).min(ZEROS.len());
-        sink.write(ZEROS.get(..now).unwrap_or_default())?;
-        left = left.saturating_sub(now as u64);
-    }
-    Ok(sink)
 }
 
 #[cfg(test)]

@@ -29,16 +29,6 @@ impl AppendBase {
         AppendBase { file, manifest, edits, renamed, hasher: crate::hash::state() }
     }
 
-    /// The file.
-    pub fn file(&self) -> &File {
-        &self.file
-    }
-
-    /// Whether the file has an object that currently has this name.
-    pub fn has(&self, name: &str) -> bool {
-        self.find(name).is_some()
-    }
-
     /// The position of the object that currently has this name.
     pub fn find(&self, name: &str) -> Option<usize> {
         let renamed = self.renamed.find(self.hash(name), |at| new_name(&self.edits, *at) == name);

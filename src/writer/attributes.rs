@@ -45,7 +45,7 @@ impl Writer {
     /// Removes an attribute of the file.
     pub fn remove_attribute(&mut self, key: &str) -> Result<()> {
         self.check_not_closed()?;
-        let old = self.append_base.as_ref().and_then(|base| base.file().attributes());
+        let old = self.append_base.as_ref().and_then(|base| base.file.attributes());
         remove_key(&mut self.attributes, old, key)
     }
 

@@ -214,7 +214,7 @@ impl Writer {
         };
         let is_it = |position: &u32| name_of(*position) == name.as_bytes();
         let hash = |position: &u32| hasher.hash_one(name_of(*position));
-        let is_there = self.append_base.as_ref().is_some_and(|base| base.has(name));
+        let is_there = self.append_base.as_ref().is_some_and(|base| base.find(name).is_some());
         let before = || at.checked_sub(1).and_then(name_at_request).or_else(|| last_name(manifest));
         match self.names.entry(hasher.hash_one(name.as_bytes()), is_it, hash) {
             Entry::Vacant(place) if !is_there => {

@@ -188,14 +188,10 @@ impl Writer {
     }
 
     pub(super) fn check_idle(&self) -> Result<()> {
-        match &self.state {
-            Phase::Idle => Ok(()),
-            Phase::Object { entry, .. } => {
-                let name = self.manifest.texts.get(entry.name);
-                Err(fail!(State, "object {name:?} is still open; end it first"))
-            }
-            Phase::Closed(why) => Err(fail!(State, "{why}")),
-        }
+        self.check_not_closed()?;
+        let Phase::Object { entry, .. } = &self.state else { return Ok(()) };
+        let name = self.manifest.texts.get(entry.name);
+        Err(fail!(State, "object {name:?} is still open; end it first"))
     }
 
     /// Refuses calls on a writer that failed or was finished.
@@ -208,10 +204,10 @@ impl Writer {
 
     /// The open object.
     pub(super) fn open_object(&self) -> Result<Object> {
+        self.check_not_closed()?;
         match &self.state {
             Phase::Object { entry, .. } => Ok(*entry),
-            Phase::Idle => Err(fail!(State, "no object is open")),
-            Phase::Closed(why) => Err(fail!(State, "{why}")),
+            _ => Err(fail!(State, "no object is open")),
         }
     }
 
@@ -238,7 +234,7 @@ impl Writer {
 
     /// Whether an object with this name exists.
     pub(super) fn has_name(&self, name: &str) -> bool {
-        if self.append_base.as_ref().is_some_and(|base| base.has(name)) {
+        if self.append_base.as_ref().is_some_and(|base| base.find(name).is_some()) {
             return true;
         }
         let hash = self.hasher.hash_one(name.as_bytes());
@@ -374,9 +370,13 @@ impl Writer {
 
     /// Writes zero bytes up to a multiple of `alignment`.
     pub(super) fn align(&mut self, alignment: u64) -> Result<()> {
-        const ZEROS: [u8; 4096] = [0; 4096];
         let target = self.position.checked_next_multiple_of(alignment);
-        let target = target.ok_or_else(|| fail!(Limit, "the file passes 2^64 bytes"))?;
+        self.pad_to(target.ok_or_else(|| fail!(Limit, "the file passes 2^64 bytes"))?)
+    }
+
+    /// Writes zero bytes up to this position.
+    pub(super) fn pad_to(&mut self, target: u64) -> Result<()> {
+        const ZEROS: [u8; 4096] = [0; 4096];
         while self.position < target {
             let left = usize::try_from(target.saturating_sub(self.position)).unwrap_or(usize::MAX);
             self.write_bytes(ZEROS.get(..left.min(ZEROS.len())).unwrap_or_default())?;
