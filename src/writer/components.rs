@@ -74,32 +74,29 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
 impl Writer {
     /// Opens a component of the open object. [`Writer::data`] adds its bytes.
     pub fn component(&mut self, spec: &ComponentSpec<'_>) -> Result<()> {
-        self.open_component(spec, spec.size, true, self.canonical.content_of_stream())
+        self.open_component(spec, None)
     }
 
     /// Writes a whole component of the open object.
     pub fn component_whole(&mut self, spec: &ComponentSpec<'_>, data: &[u8]) -> Result<()> {
-        let object = self.open_object()?;
-        let shape = self.manifest.shape(&object);
-        let expected = expected_size(object.format, shape, spec)?;
-        check_final_size(spec.dtype, known(spec.logical), expected, data.len() as u64)
-            .map_err(|e| e.within(format_args!("component {:?}", spec.role)))?;
-        self.check_whole(spec, data).map_err(|e| e.within(format_args!("component {:?}", spec.role)))?;
-        let content = self.canonical.content_of(data, spec.dtype)?;
-        self.open_component(spec, Some(data.len() as u64), false, content)?;
+        self.open_component(spec, Some(data))?;
         self.feed(data)?;
         self.end_component()
     }
 
-    fn open_component(
-        &mut self,
-        spec: &ComponentSpec<'_>,
-        size: Option<u64>,
-        streamed: bool,
-        content: Content,
-    ) -> Result<()> {
+    /// Opens a component whose bytes are `whole`, or come in calls of [`Writer::data`].
+    fn open_component(&mut self, spec: &ComponentSpec<'_>, whole: Option<&[u8]>) -> Result<()> {
         // Check everything before the open component ends.
+        let size = whole.map_or(spec.size, |data| Some(data.len() as u64));
         let expected = self.check_component(spec, size)?;
+        let content = match whole {
+            Some(data) => {
+                self.check_whole(spec, data)
+                    .map_err(|e| e.within(format_args!("component {:?}", spec.role)))?;
+                self.canonical.content_of(data, spec.dtype)?
+            }
+            None => self.canonical.content_of_stream(),
+        };
         if self.component.is_some() {
             self.try_entry(spec)?;
             self.end_component()?;
@@ -110,10 +107,10 @@ impl Writer {
         let (entry, rare) =
             component_entry(self, spec).inspect_err(|_| self.roll_back_manifest(&checkpoint))?;
         let algorithm = spec.digest.unwrap_or(self.options.digest);
-        if streamed {
+        if whole.is_none() {
             self.begin_contents(spec.role, &entry);
         }
-        self.start_component(entry, rare, algorithm, expected, streamed, content)
+        self.start_component(entry, rare, algorithm, expected, whole.is_none(), content)
     }
 
     /// Checks the bytes of a component that is given in one call, before any of it is written.
@@ -193,7 +190,7 @@ impl Writer {
         check_type(object.format, spec, to).map_err(in_component)?;
         let by_shape = expected_size(object.format, self.manifest.shape(&object), spec)?;
         if let Some(declared) = size {
-            check_final_size(spec.dtype, known(spec.logical), by_shape, declared)?;
+            check_final_size(spec.dtype, known(spec.logical), by_shape, declared).map_err(in_component)?;
         }
         Ok(by_shape.or(size))
     }
