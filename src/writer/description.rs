@@ -241,6 +241,14 @@ pub fn check_object_name(name: &str, to: &Capabilities) -> Result<()> {
     }
 }
 
+/// Checks that an object has every component that its format requires.
+pub fn check_roles(format: Format, has: impl Fn(&str) -> bool) -> Result<()> {
+    match format.required_roles().iter().find(|role| !has(role)) {
+        Some(role) => Err(fail!(InvalidArgument, "it has no component {role:?}, which its format requires")),
+        None => Ok(()),
+    }
+}
+
 /// How many bytes a component must have, if its object's shape determines that.
 pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) -> Result<Option<u64>> {
     match format {

@@ -7,7 +7,7 @@ use super::batch::{compress_in_parallel, threads_to_hash, write_with_offloaded_h
 use super::components::component_entry;
 use super::content_check::{advise, ContentCheck};
 use super::description::{
-    attributes_of_format, by_role, check_final_size, check_object_name, check_type, dense_size,
+    attributes_of_format, by_role, check_final_size, check_object_name, check_roles, check_type, dense_size,
     expected_size, known, ComponentSpec, Components, DenseSpec, Describe, Description, LogicalSpec,
     ObjectSpec, Part, QuantizedSpec,
 };
@@ -46,7 +46,9 @@ impl Writer {
         attributes: Attributes,
         components: &[(ComponentSpec<'_>, &[u8])],
     ) -> Result<()> {
-        self.write_parts(*spec, &attributes, components)
+        let components = Components::All(components);
+        let whole = Description { object: *spec, attributes: Some(&attributes), components };
+        self.write_all(std::slice::from_ref(&whole), |_, e| e)
     }
 
     /// Writes an object of codes with scales, after checking its geometry.
@@ -58,8 +60,8 @@ impl Writer {
         let (codes, data) = spec.packed_weight;
         let codes = (ComponentSpec { role, ..codes }, data);
         match spec.zeros {
-            Some(zeros) => self.write_parts(object, &attributes, &[codes, spec.scales, zeros]),
-            None => self.write_parts(object, &attributes, &[codes, spec.scales]),
+            Some(zeros) => self.write_object(&object, attributes, &[codes, spec.scales, zeros]),
+            None => self.write_object(&object, attributes, &[codes, spec.scales]),
         }
     }
 
@@ -129,18 +131,7 @@ impl Writer {
             parts.push((ComponentSpec::new(role, Dtype::U64), these));
             rest = others;
         }
-        self.write_parts(object, &Attributes::default(), &parts)
-    }
-
-    fn write_parts(
-        &mut self,
-        object: ObjectSpec<'_>,
-        attributes: &Attributes,
-        parts: &[Part<'_>],
-    ) -> Result<()> {
-        let components = Components::All(parts);
-        let whole = Description { object, attributes: Some(attributes), components };
-        self.write_all(std::slice::from_ref(&whole), |_, e| e)
+        self.write_object(&object, Attributes::default(), &parts)
     }
 
     /// Writes whole objects. All of them are checked before the first byte is written.
@@ -273,14 +264,7 @@ impl Writer {
         let object = self.object_of(&whole.object)?;
         let attributes = self.put_attributes(object.format, whole.attributes)?;
         let object = Object { attributes, ..object };
-        for role in object.format.required_roles() {
-            if !parts.iter().any(|(spec, _)| spec.role == *role) {
-                return Err(fail!(
-                    InvalidArgument,
-                    "it has no component {role:?}, which its format requires"
-                ));
-            }
-        }
+        check_roles(object.format, |role| parts.iter().any(|(spec, _)| spec.role == role))?;
         if let Some((twice, _)) = find_duplicate(parts, |(a, _), (b, _)| a.role.cmp(b.role))? {
             return Err(fail!(Exists, "it has two components {:?}", twice.role));
         }
@@ -475,24 +459,14 @@ impl Writer {
     pub fn end(&mut self) -> Result<()> {
         self.open_object()?;
         self.end_component()?;
-        let object = self.open_object()?;
-        for role in object.format.required_roles() {
-            if self.manifest.component(&object, role).is_none() {
-                let name = self.manifest.texts.get(object.name);
-                return Err(fail!(
-                    InvalidArgument,
-                    "object {name:?} has no component {role:?}, which its format requires"
-                ));
-            }
-        }
-        let before = self.manifest.checkpoint();
-        let object = Object { attributes: self.put_open_attributes()?, ..object };
-        let checked = self.capabilities().check_object(&self.manifest, &object, true);
+        let (before, object) = (self.manifest.checkpoint(), self.complete_object()?);
+        let checked = check_roles(object.format, |role| self.manifest.component(&object, role).is_some())
+            .and_then(|()| self.capabilities().check_object(&self.manifest, &object, true));
         let contents = checked.as_ref().ok().and_then(|()| self.take_contents());
         let held = contents.map_or(Ok(()), |mut contents| contents.end(&self.manifest, &object));
         self.manifest.rollback(&before);
-        let name = self.manifest.texts.get(object.name);
-        let in_object = |e: Error| e.within(format_args!("object {name:?}"));
+        let in_object =
+            |e: Error| e.within(format_args!("object {:?}", self.manifest.texts.get(object.name)));
         let (checked, held) = (checked.map_err(in_object), held.map_err(in_object));
         checked?;
         // The object's bytes are in the file, and no call can repair the object.
@@ -510,21 +484,23 @@ impl Writer {
 
     /// Adds the open object to the manifest. All of its components were checked.
     pub(super) fn push_open_object(&mut self) -> Result<()> {
-        let object = self.open_object()?;
-        let object = Object { attributes: self.put_open_attributes()?, ..object };
+        let object = self.complete_object()?;
         self.state = Phase::Idle;
         self.manifest.objects.push(object)?; // memory was reserved when the object was opened
         self.index_last_name();
         Ok(())
     }
 
-    fn put_open_attributes(&mut self) -> Result<Option<Position>> {
-        match &self.state {
+    /// The open object with its attributes, which are added to the manifest.
+    fn complete_object(&mut self) -> Result<Object> {
+        let object = self.open_object()?;
+        let attributes = match &self.state {
             Phase::Object { attributes, .. } if !attributes.is_empty() => {
-                attributes.put(&mut self.manifest.values, None).map(Some)
+                Some(attributes.put(&mut self.manifest.values, None)?)
             }
-            _ => Ok(None),
-        }
+            _ => None,
+        };
+        Ok(Object { attributes, ..object })
     }
 
     /// Discards the open object.
@@ -547,8 +523,7 @@ impl Writer {
         bytes_of: &BytesOf<'_, T>,
     ) -> Result<()> {
         self.take_contents();
-        let (before, object) = (self.manifest.checkpoint(), self.open_object()?);
-        let object = Object { attributes: self.put_open_attributes()?, ..object };
+        let (before, object) = (self.manifest.checkpoint(), self.complete_object()?);
         let checked = self.check_object_of(object, components, complete, entry_of, bytes_of);
         self.roll_back_manifest(&before);
         checked.map_err(|e| e.within(format_args!("object {:?}", self.manifest.texts.get(object.name))))
