@@ -233,11 +233,12 @@ impl Writer {
         let shares = !self.canonical.is_asked() && self.capabilities().shared_bytes == SharedBytes::All;
         let is_whole = plan.made_of != MadeOf::Numbers || plan.component.object().format().is_array();
         let place = plan.component.stored_place().filter(|_| shares && is_whole);
-        let key = place.map(|from| CopyKey::new(from, plan.recoded.as_ref(), plan.made_of, plan.hashes));
-        if let Some(copied) = key.and_then(|key| self.copies.find(&key)) {
+        let recoded = plan.recoded.map(|to| (to.dtype, to.encoding, plan.hashes, to.size, plan.made_of));
+        let key = place.map(|from| CopyKey { from, recoded });
+        if let Some((offset, stored_size, digest)) = key.and_then(|key| self.copies.get(&key).copied()) {
             let (mut entry, mut rare) = (plan.entry, plan.rare);
-            (entry.offset, entry.stored_size) = (copied.offset, copied.stored_size);
-            rare.digest = rare.digest.or(copied.digest.filter(|_| plan.hashes.is_some()));
+            (entry.offset, entry.stored_size) = (offset, stored_size);
+            rare.digest = rare.digest.or(digest.filter(|_| plan.hashes.is_some()));
             return self.push_copy(entry, rare);
         }
         match &plan.recoded {
@@ -250,10 +251,14 @@ impl Writer {
             }
             None => self.copy_stored(plan)?,
         }
-        match (key, self.manifest.components.last()) {
-            (Some(key), Some(entry)) => self.copies.insert(key, entry, self.manifest.rare(entry).digest),
-            _ => Ok(()),
-        }
+        let (Some(key), Some(entry)) = (key, self.manifest.components.last()) else { return Ok(()) };
+        if entry.stored_size > 0 {
+            let reserved = self.copies.try_reserve(1);
+            reserved.map_err(|_| fail!(OutOfMemory, "could not allocate the index of copies"))?;
+            let digest = self.manifest.rare(entry).digest;
+            self.copies.insert(key, (entry.offset, entry.stored_size, digest));
+        } // an empty component has no position
+        Ok(())
     }
 
     /// Copies a component's stored bytes and its entry.

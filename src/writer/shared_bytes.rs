@@ -3,12 +3,12 @@
 //! multiple of the alignment, and components with equal bytes share one place. An index by hash finds equal
 //! bytes. In other files, copies share bytes that their sources share.
 
-use super::description::{ComponentSpec, MadeOf, Recode};
+use super::description::{MadeOf, Recode};
 use crate::convert::swap_whole;
 use crate::digest::{Algorithm, Digest, Hasher};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::Dtype;
-use crate::model::manifest::{Component, Encoding, TextId};
+use crate::model::manifest::{Encoding, TextId};
 use crate::model::unicode::is_surely_composed;
 use crate::model::value::{Attributes, Value};
 use crate::reader::StoredPlace;
@@ -165,34 +165,17 @@ fn finish(hasher: Hasher) -> ContentHash {
     }
 }
 
-/// Identifies a copy by its bytes in the source file and how they are written.
+/// Identifies a copy by its bytes in the source file and how they are written. Copies with equal keys have
+/// equal bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CopyKey {
-    from: StoredPlace,
+    pub from: StoredPlace,
     /// `None` if the stored bytes are copied unchanged.
-    recoded: Option<Recoded>,
+    pub recoded: Option<Recoded>,
 }
 
-/// How bytes are written after decoding. Two copies of one source with equal values have equal bytes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Recoded {
-    dtype: Dtype,
-    made_of: MadeOf,
-    encoding: Option<Encoding>,
-    digest: Option<Algorithm>,
-    size: Option<u64>,
-}
-
-/// The position of a copy's bytes in the written file.
-#[derive(Clone, Copy)]
-pub struct WrittenPlace {
-    pub offset: u64,
-    pub stored_size: u64,
-    pub digest: Option<TextId>,
-}
-
-/// All copies so far.
-pub struct CopyIndex(HashMap<CopyKey, WrittenPlace, SeedableRandomState>);
+/// The dtype, encoding, digest and size with which decoded bytes are written, and what they are made of.
+type Recoded = (Dtype, Option<Encoding>, Option<Algorithm>, Option<u64>, MadeOf);
 
 /// Few copies have the same bytes and are written in different ways.
 impl Hash for CopyKey {
@@ -201,47 +184,8 @@ impl Hash for CopyKey {
     }
 }
 
-impl CopyKey {
-    /// The key of a copy of unchanged stored bytes, or of bytes that are decoded and written as `recoded`
-    /// from `made_of`, with a digest by `digest`.
-    pub fn new(
-        from: StoredPlace,
-        recoded: Option<&ComponentSpec<'_>>,
-        made_of: MadeOf,
-        digest: Option<Algorithm>,
-    ) -> CopyKey {
-        let recoded = recoded.map(|ComponentSpec { dtype, encoding, size, .. }| Recoded {
-            dtype: *dtype,
-            made_of,
-            encoding: *encoding,
-            digest,
-            size: *size,
-        });
-        CopyKey { from, recoded }
-    }
-}
-
-impl CopyIndex {
-    pub fn new() -> CopyIndex {
-        CopyIndex(HashMap::with_hasher(crate::hash::state()))
-    }
-
-    pub fn find(&self, copy: &CopyKey) -> Option<WrittenPlace> {
-        self.0.get(copy).copied()
-    }
-
-    /// Adds a copy. An empty component has no position, so it is ignored.
-    pub fn insert(&mut self, copy: CopyKey, entry: &Component, digest: Option<TextId>) -> Result<()> {
-        if entry.stored_size > 0 {
-            let place = WrittenPlace { offset: entry.offset, stored_size: entry.stored_size, digest };
-            self.0
-                .try_reserve(1)
-                .map_err(|_| fail!(OutOfMemory, "could not allocate the index of copies"))?;
-            self.0.insert(copy, place);
-        }
-        Ok(())
-    }
-}
+/// Where the written file has the bytes of each copy: offset, stored size and digest.
+pub type CopyIndex = HashMap<CopyKey, (u64, u64, Option<TextId>), SeedableRandomState>;
 
 /// The width of elements that are swapped for storage; `None` if they are stored unchanged.
 pub fn swap_width(dtype: Dtype) -> Option<usize> {

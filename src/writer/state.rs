@@ -173,7 +173,7 @@ impl Writer {
             canonical: Canonical::new(options.canonical),
             shard_names: HashTable::new(),
             shard_files: HashMap::with_hasher(crate::hash::state()),
-            copies: CopyIndex::new(),
+            copies: CopyIndex::with_hasher(crate::hash::state()),
         }
     }
 
