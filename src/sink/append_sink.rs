@@ -103,8 +103,8 @@ pub struct AppendSink {
 impl AppendSink {
     /// Appends to `file`. Its manifest and footer are the bytes `tail`.
     pub fn over(file: HeldFile, tail: Range<u64>, record: Option<HeadRecord>, durable: bool) -> Result<Self> {
-        let (file, place) = file.into_parts();
-        let (old, end) = (tail.end, place.size());
+        let HeldFile { file, place } = file;
+        let (old, end) = (tail.end, place.size);
         if end != old {
             return Err(fail!(Io, "it changed from {old} to {end} bytes while it was being opened"));
         }
@@ -131,11 +131,11 @@ impl AppendSink {
             return Ok(());
         }
         if let Some(writer) = &self.writer {
-            self.place.check_unchanged(writer.file())?;
+            self.place.check_unchanged(&writer.file)?;
         }
         self.progress = Progress::Begun;
         let (record, end) = (self.record.clone(), self.tail.end);
-        let file = self.writer()?.file();
+        let file = &self.writer()?.file;
         if let Some(HeadRecord { offset, bytes, .. }) = record {
             write_at(file, offset, &bytes)
                 .map_err(|e| e.within(format_args!("could not write the append record")))?;
@@ -153,8 +153,8 @@ impl AppendSink {
         writer.flush()?;
         self.is_complete = self.progress == Progress::Cleared;
         let Some(writer) = &self.writer else { return Ok(()) };
-        sync(writer.file(), "could not sync what was added")?;
-        let (size, position) = (size_of(writer.file())?, writer.position());
+        sync(&writer.file, "could not sync what was added")?;
+        let (size, position) = (size_of(&writer.file)?, writer.position);
         if size != position {
             self.progress = Progress::Shared;
             return Err(fail!(
@@ -163,7 +163,7 @@ impl AppendSink {
                  was not changed back"
             ));
         }
-        self.place.check_in_place(writer.file())
+        self.place.check_in_place(&writer.file)
     }
 
     /// Steps 1 to 3.
@@ -176,14 +176,14 @@ impl AppendSink {
         self.grow()?;
         self.progress = Progress::Cleared;
         let Some(HeadRecord { offset, before, .. }) = record else { return Ok(()) };
-        put_back(self.writer()?.file(), offset, &before)?;
+        put_back(&self.writer()?.file, offset, &before)?;
         self.is_complete = true;
-        sync(self.writer()?.file(), "could not sync the new end")
+        sync(&self.writer()?.file, "could not sync the new end")
     }
 
     /// Restores the file. If it cannot be cut, gives it a valid end with its old objects.
     fn restore(&self, writer: &BufferedFile) -> Result<()> {
-        let file = writer.file();
+        let file = &writer.file;
         if matches!(self.progress, Progress::Grown | Progress::Cleared) {
             let old_end = self.tail.end;
             if let Err(cut) = writer.set_length(old_end) {
@@ -216,7 +216,7 @@ impl AppendSink {
             put_back(file, record.offset, &record.before)
                 .map_err(|e| e.within(format_args!("the file has its old end, but")))?;
         }
-        set_modified(file, self.place.modified());
+        set_modified(file, self.place.modified);
         match self.durable {
             true => sync(file, "the file is cut back, but could not be synced"),
             false => Ok(()),
@@ -354,11 +354,11 @@ impl ByteSink for AppendSink {
         self.commit()?;
         // The new content is valid from here on. If clearing the old manifest fails, nothing is lost.
         let Some(writer) = self.writer.take().filter(|_| self.record.is_some()) else { return Ok(()) };
-        zero(writer.file(), self.tail.clone()).map_err(|e| {
+        zero(&writer.file, self.tail.clone()).map_err(|e| {
             e.within(format_args!("the append is in place, but the old manifest could not be cleared"))
         })?;
         match self.durable {
-            true => sync(writer.file(), "the append is in place, but could not be synced"),
+            true => sync(&writer.file, "the append is in place, but could not be synced"),
             false => Ok(()),
         }
     }

@@ -25,9 +25,9 @@ const LINE: usize = 64;
 
 /// An open file, and bytes that were not written to it yet. If it is dropped, these bytes are lost.
 pub struct BufferedFile {
-    file: File,
+    pub file: File,
     /// The position in the file, after the written bytes.
-    position: u64,
+    pub position: u64,
     /// Padding, then the collected bytes. They do not reach the next multiple of [`BUFFER_SIZE`] in the file.
     memory: Vec<u8>,
     /// The size of the padding, which aligns the collected bytes to [`LINE`].
@@ -74,11 +74,6 @@ impl BufferedFile {
         self.due(more) > 0
     }
 
-    /// The position in the file after everything that was written.
-    pub fn position(&self) -> u64 {
-        self.position
-    }
-
     /// The bytes that are not written yet.
     pub fn gathered(&self) -> &[u8] {
         self.memory.get(self.padding..).unwrap_or_default()
@@ -96,11 +91,6 @@ impl BufferedFile {
     pub fn set_length(&self, length: u64) -> std::io::Result<()> {
         let _quiet = WithoutFileSizeSignal::new();
         self.file.set_len(length)
-    }
-
-    /// The file.
-    pub fn file(&self) -> &File {
-        &self.file
     }
 }
 
@@ -139,7 +129,7 @@ mod tests {
         }
         writer.flush().unwrap();
         assert_eq!(writer.position as usize, expected.len());
-        let (mut file, mut bytes) = (writer.file(), Vec::new());
+        let (mut file, mut bytes) = (&writer.file, Vec::new());
         file.seek(SeekFrom::Start(0)).unwrap();
         file.read_to_end(&mut bytes).unwrap();
         assert!(bytes == expected);

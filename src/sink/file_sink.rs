@@ -88,7 +88,7 @@ impl FileSink {
             return Ok(());
         };
         self.undecided = false;
-        self.direct = DirectSink::with_file(writer.file());
+        self.direct = DirectSink::with_file(&writer.file);
         match self.direct.as_mut() {
             Some(direct) => direct.write(writer.gathered(), &WriteThreads::alone()), // everything so far
             None => Ok(()),
@@ -104,7 +104,7 @@ impl FileSink {
             None => writer.flush()?,
         }
         if self.folder.is_some() {
-            writer.file().sync_all().map_err(|e| Error::io("could not sync the file", &e))?;
+            writer.file.sync_all().map_err(|e| Error::io("could not sync the file", &e))?;
         }
         self.complete = true;
         Ok(())

@@ -4,8 +4,7 @@ use super::file_sink::FileSink;
 use super::{ByteSink, WriteThreads};
 use crate::error::{fail, Error, Result};
 use crate::io::file_lock::{self, Lock};
-use crate::io::files;
-use crate::io::files::size_and_time;
+use crate::io::files::{self, size_and_time};
 use crate::io::path::{Access, SystemPath};
 use std::fs::File;
 use std::io::ErrorKind;
@@ -14,17 +13,19 @@ use std::path::Path;
 /// An open file with its lock, which is released when the file is closed. On a file system without locks,
 /// only the checks of [`Place`] protect it.
 pub struct HeldFile {
-    file: File,
-    place: Place,
+    /// The open file.
+    pub file: File,
+    /// What was known of it when it was locked.
+    pub place: Place,
 }
 
 /// The path, size and time of a file when it was locked.
 pub struct Place {
     /// Absolute, and without symbolic links.
     path: SystemPath,
-    size: u64,
+    pub(super) size: u64,
     /// In nanoseconds since 1970; 0 if that is unknown.
-    modified: i64,
+    pub(super) modified: i64,
 }
 
 impl HeldFile {
@@ -48,15 +49,6 @@ impl HeldFile {
         };
         Ok(HeldFile { file, place: Place { path, size, modified } })
     }
-
-    /// The file.
-    pub fn file(&self) -> &File {
-        &self.file
-    }
-
-    pub(super) fn into_parts(self) -> (File, Place) {
-        (self.file, self.place)
-    }
 }
 
 #[cold]
@@ -69,16 +61,6 @@ fn busy() -> Error {
 }
 
 impl Place {
-    /// The size of the file when it was locked.
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// When the file was last changed before it was locked.
-    pub fn modified(&self) -> i64 {
-        self.modified
-    }
-
     /// Checks that `file` was not changed since it was locked, and that it is still at its path.
     pub fn check_unchanged(&self, file: &File) -> Result<()> {
         let (size, modified) = size_and_time(file)?;

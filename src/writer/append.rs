@@ -47,7 +47,7 @@ impl Writer {
             let file = try_box(File::open_as_writer(path, &open)?)?;
             let Ok(locked) = &held else { return Ok(ToAppend { file, held }) };
             let opened = file.parts().next().and_then(|part| part.source().page_cache());
-            if opened.map_or(Ok(true), |opened| opened.is_still(locked.file()))? {
+            if opened.map_or(Ok(true), |opened| opened.is_still(&locked.file))? {
                 return Ok(ToAppend { file, held });
             }
         }

@@ -75,7 +75,7 @@ fn repair_file(
         Err(e) if e.cause() != Cause::Busy => HeldFile::open(path, Access::Read),
         held => held,
     }?;
-    let file = held.file().try_clone().map_err(|e| Error::io("could not open it once more", &e))?;
+    let file = held.file.try_clone().map_err(|e| Error::io("could not open it once more", &e))?;
     let source = FileSource::from_file(file, 0, u64::MAX)?;
     let (_, _, old_size) = source.parts();
     let watched = Watched { source: &source, progress, done: AtomicU64::new(0) };
