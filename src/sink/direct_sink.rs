@@ -5,7 +5,7 @@
 //! go through the page cache. If the system refuses direct writes, the same bytes are written through the
 //! page cache.
 
-use super::write_all::WithoutFileSizeSignal;
+use super::write_all::{could_not_write, WithoutFileSizeSignal};
 use super::WriteThreads;
 use crate::error::{fail, Error, Result};
 use crate::io::blocks::{self, DirectHandle};
@@ -183,7 +183,7 @@ impl DirectSink {
             let whole = bytes.len() % self.direct.block == 0;
             let file = if refused || !whole { &self.file } else { &self.direct.file };
             match blocks::write_at(file, bytes, at) {
-                Ok(0) => return Err(could_not(all, &std::io::ErrorKind::WriteZero.into())),
+                Ok(0) => return Err(could_not_write(all, &std::io::ErrorKind::WriteZero.into())),
                 Ok(n) => {
                     bytes = bytes.get(n..).unwrap_or_default();
                     at = at.saturating_add(n as u64);
@@ -192,7 +192,7 @@ impl DirectSink {
                 Err(e) if !refused && whole && blocks::is_refusal(&e) => {
                     self.refused.store(true, Ordering::Relaxed);
                 }
-                Err(e) => return Err(could_not(all, &e)),
+                Err(e) => return Err(could_not_write(all, &e)),
             }
         }
         Ok(())
@@ -209,10 +209,6 @@ impl DirectSink {
         let _quiet = WithoutFileSizeSignal::new();
         self.file.set_len(length).map_err(|e| Error::io("could not set its length", &e))
     }
-}
-
-fn could_not(all: usize, error: &std::io::Error) -> Error {
-    Error::io("", error).within(format_args!("could not write {all} bytes"))
 }
 
 /// The work of a call. Each piece has its own offset, so several threads may write at once. Without buffers

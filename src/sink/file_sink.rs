@@ -8,7 +8,7 @@ use crate::error::{fail, try_format, Error, Result};
 use crate::io::files::{self, FileKind};
 use crate::io::path::{Access, SystemPath};
 use std::ffi::OsStr;
-use std::fs::{File, Permissions};
+use std::fs::Permissions;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,46 +39,37 @@ impl FileSink {
         let name = destination
             .file_name()
             .ok_or_else(|| fail!(InvalidArgument, "the path does not end in a file name"))?;
-        let kept = kept_permissions(&SystemPath::new(&destination)?)?;
+        let target = SystemPath::new(&destination)?;
+        let kept = kept_permissions(&target)?;
+        let synced = durable.then(|| SystemPath::new(folder)).transpose()?;
         // If the old file is private, nobody may open the new one before it has the same permissions.
         let access = if kept.is_some() { Access::CreatePrivate } else { Access::CreateNew };
-        loop {
+        let (file, temporary) = loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let temporary = SystemPath::new(&hidden(folder, name, number)?)?;
-            let target = SystemPath::new(&destination)?;
-            let folder = durable.then(|| SystemPath::new(folder)).transpose()?;
             match temporary.open(access) {
-                Ok(file) => return FileSink::with_file(file, temporary, target, folder, kept.as_ref()),
+                Ok(file) => break (file, temporary),
                 // Left by another process with our process number.
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(Error::io("could not create a temporary file in its folder", &e)),
             }
-        }
-    }
-
-    fn with_file(
-        file: File,
-        temporary: SystemPath,
-        destination: SystemPath,
-        folder: Option<SystemPath>,
-        kept: Option<&Permissions>,
-    ) -> Result<Self> {
+        };
         // From here on, dropping the sink removes the file.
         let mut sink = FileSink {
             writer: None,
             direct: None,
-            undecided: folder.is_some(),
+            undecided: durable,
             temporary,
-            destination,
-            folder,
+            destination: target,
+            folder: synced,
             complete: false,
             published: false,
         };
         sink.writer = Some(BufferedFile::new(file, 0)?);
-        match kept.map_or(Ok(()), |kept| sink.temporary.set_permissions(kept)) {
-            Ok(()) => Ok(sink),
-            Err(e) => Err(not_kept(&e)),
+        if let Some(kept) = &kept {
+            sink.temporary.set_permissions(kept).map_err(|e| not_kept(&e))?;
         }
+        Ok(sink)
     }
 
     /// Decides whether to use direct writes, which get a large durable file to the disk sooner. Called before

@@ -10,8 +10,6 @@ use std::io::{ErrorKind, IoSlice, Write};
 /// Writes `front`, then `rest`. Continues after interruptions and short writes.
 pub(super) fn write_all(mut file: &File, mut front: &[u8], mut rest: &[u8]) -> Result<()> {
     let all = front.len().saturating_add(rest.len());
-    let failed =
-        |error: &std::io::Error| Error::io("", error).within(format_args!("could not write {all} bytes"));
     let _quiet = WithoutFileSizeSignal::new();
     while !front.is_empty() || !rest.is_empty() {
         let written = match (front, rest) {
@@ -19,17 +17,21 @@ pub(super) fn write_all(mut file: &File, mut front: &[u8], mut rest: &[u8]) -> R
             (front, rest) => file.write_vectored(&[IoSlice::new(front), IoSlice::new(rest)]),
         };
         match written {
-            Ok(0) => return Err(failed(&ErrorKind::WriteZero.into())),
+            Ok(0) => return Err(could_not_write(all, &ErrorKind::WriteZero.into())),
             Ok(n) => {
                 let of_rest = n.saturating_sub(front.len());
                 front = front.get(n..).unwrap_or_default();
                 rest = rest.get(of_rest..).unwrap_or_default();
             }
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) => return Err(failed(&e)),
+            Err(e) => return Err(could_not_write(all, &e)),
         }
     }
     Ok(())
+}
+
+pub(super) fn could_not_write(all: usize, error: &std::io::Error) -> Error {
+    Error::io("", error).within(format_args!("could not write {all} bytes"))
 }
 
 /// While this exists, a write or truncation on this thread that exceeds the limit only fails with EFBIG.
