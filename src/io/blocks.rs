@@ -70,8 +70,6 @@ mod platform {
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
-    pub(crate) const SCATTERS: bool = true;
-
     /// The most pieces in one call (UIO_MAXIOV).
     const MAX_PIECES: usize = 1024;
 
@@ -148,10 +146,11 @@ mod platform {
     }
 }
 
-/// Platforms without direct access. There is no second handle, so the other functions are never called.
+/// Platforms without direct access. There is no second handle, so nothing is written with one.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple", windows)))]
 mod platform {
-    use super::{Access, DirectAccess, File, IoSliceMut, Range, Result};
+    pub use super::without_direct_writes::*;
+    use super::{Access, DirectAccess, File, Result};
 
     pub fn direct_access(_file: &File) -> DirectAccess {
         DirectAccess::No
@@ -160,6 +159,11 @@ mod platform {
     pub fn reopen(_file: &File, _access: Access) -> Result<Option<File>> {
         Ok(None)
     }
+}
+
+#[cfg(not(any(target_os = "linux", windows)))]
+mod without_direct_writes {
+    use super::{File, IoSliceMut, Range};
 
     pub fn allocate(_file: &File, _range: &Range<u64>) -> bool {
         false
@@ -168,8 +172,6 @@ mod platform {
     pub fn write_at(_file: &File, _bytes: &[u8], _at: u64) -> std::io::Result<usize> {
         Err(std::io::ErrorKind::Unsupported.into())
     }
-
-    pub(crate) const SCATTERS: bool = false;
 
     pub fn read_scattered_at(_: &File, _: &mut [IoSliceMut<'_>], _at: u64) -> std::io::Result<usize> {
         Err(std::io::ErrorKind::Unsupported.into())
@@ -187,13 +189,10 @@ mod platform {
 ///   does not support it. Only fails for lack of memory.
 /// - `allocate`: allocates space for a range, which may make the file longer; false if that fails.
 /// - `write_at`: writes at an offset of the file, and returns how many bytes were written.
-/// - `SCATTERS`: whether one call can fill several pieces of memory.
 /// - `read_scattered_at`: reads into pieces of memory, one after the other, and returns how many bytes were
-///   read. Only if `SCATTERS`.
+///   read. Fails with `Unsupported` if the platform cannot fill several pieces with one call.
 /// - `is_refusal`: whether a write failed because it bypassed the page cache.
-pub(crate) use platform::{
-    allocate, direct_access, is_refusal, read_scattered_at, reopen, write_at, SCATTERS,
-};
+pub(crate) use platform::{allocate, direct_access, is_refusal, read_scattered_at, reopen, write_at};
 
 /// A second handle on `file` for direct writes, if the platform and file system support them.
 pub fn open_direct(file: &File) -> Option<DirectHandle> {
@@ -212,27 +211,26 @@ pub fn page_size() -> usize {
     if let Some(pretended) = pretend::SIZE.get() {
         return pretended;
     }
-    system_page_size()
+    usize::try_from(system_page_size()).ok().filter(|size| size.is_power_of_two()).unwrap_or(PAGE)
 }
 
 #[cfg(unix)]
-fn system_page_size() -> usize {
+fn system_page_size() -> libc::c_long {
     // SAFETY: a query without arguments in memory.
-    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(size).ok().filter(|s| s.is_power_of_two()).unwrap_or(4096)
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) }
 }
 
 #[cfg(windows)]
-fn system_page_size() -> usize {
+fn system_page_size() -> u32 {
     use windows_sys::Win32::System::SystemInformation::{GetSystemInfo, SYSTEM_INFO};
     let mut info = SYSTEM_INFO::default();
     // SAFETY: it fills the struct, and cannot fail.
     unsafe { GetSystemInfo(&raw mut info) };
-    usize::try_from(info.dwPageSize).ok().filter(|s| s.is_power_of_two()).unwrap_or(4096)
+    info.dwPageSize
 }
 
 #[cfg(not(any(unix, windows)))]
-fn system_page_size() -> usize {
+fn system_page_size() -> u32 {
     4096
 }
 

@@ -197,7 +197,7 @@ pub fn read_exact_at(file: &File, offset: u64, dst: &mut [u8]) -> Result<()> {
     exactly(offset, size, |at, done| read_some_at(file, dst.get_mut(done..).unwrap_or_default(), at))
 }
 
-/// Fills pieces of memory one after the other. Returns false without reading if the system refuses that.
+/// Fills pieces of memory one after the other. Returns false without reading if the system cannot do that.
 pub fn read_exact_scattered(file: &File, offset: u64, mut pieces: &mut [IoSliceMut<'_>]) -> Result<bool> {
     let size = pieces.iter().fold(0_usize, |sum, piece| sum.saturating_add(piece.len()));
     let (mut before, mut refused) = (0, false);
@@ -205,7 +205,8 @@ pub fn read_exact_scattered(file: &File, offset: u64, mut pieces: &mut [IoSliceM
         IoSliceMut::advance_slices(&mut pieces, done.saturating_sub(before));
         before = done;
         let read = super::blocks::read_scattered_at(file, pieces, at);
-        refused = done == 0 && read.as_ref().is_err_and(is_refusal);
+        let cannot = |e: &std::io::Error| is_refusal(e) || e.kind() == ErrorKind::Unsupported;
+        refused = done == 0 && read.as_ref().is_err_and(cannot);
         read
     });
     if refused {

@@ -7,7 +7,6 @@ use super::direct::DirectFile;
 use super::profile::{page_size, Pages};
 use super::profile::{Change, PageCache, Profile, ReadMany, ReadRange};
 use crate::error::{fail, Error, Result};
-use crate::io::blocks::SCATTERS;
 use crate::io::files::{read_exact_at, read_exact_scattered, size_and_time};
 use crate::io::path::{Access, SystemPath};
 use crate::io::{file_lock, files};
@@ -56,7 +55,7 @@ fn may_have_writer(file: &File, is_own: bool, modified: i64) -> bool {
 impl FileSource {
     fn new(file: File, base: u64, size: u64, (end, modified): (u64, i64), is_own: bool) -> Self {
         let to_end = base.saturating_add(size) == end;
-        let (accepted, scatters) = (Mutex::default(), AtomicBool::new(SCATTERS));
+        let (accepted, scatters) = (Mutex::default(), AtomicBool::new(true));
         let had_writer = may_have_writer(&file, is_own, modified);
         FileSource { file, base, size, to_end, is_own, accepted, end, modified, had_writer, scatters }
     }

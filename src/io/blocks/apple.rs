@@ -1,18 +1,17 @@
 //! macOS and related systems: reads with F_NOCACHE leave nothing in the page cache. There are no rules for
 //! their alignment: if they are not whole pages, the kernel reads through the page cache and drops the pages.
-//! Bytes that are already in the page cache come from there. Writes go through the page cache. This code was
-//! compiled and linked, but has not run.
+//! Bytes that are already in the page cache come from there. Writes go through the page cache. No call fills
+//! several pieces of memory: preadv came with macOS 11, but Rust's standard library runs on 10.12. This code
+//! was compiled and linked, but has not run.
 
-use super::{Access, DirectAccess, File, IoSliceMut, Range, Result};
+pub use super::without_direct_writes::*;
+use super::{Access, DirectAccess, File, Result};
 use crate::io::path::SystemPath;
 use std::ffi::{CStr, OsStr};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-
-// Preadv came with macOS 11, but Rust's standard library runs on 10.12.
-pub(crate) const SCATTERS: bool = false;
 
 /// The size of the longest path that F_GETPATH writes (MAXPATHLEN), including the NUL.
 const MAX_PATH_SIZE: usize = libc::PATH_MAX as usize;
@@ -48,20 +47,4 @@ pub fn reopen(file: &File, _access: Access) -> Result<Option<File>> {
 fn is_same(one: &File, other: &File) -> bool {
     let identity = |file: &File| file.metadata().map(|of| (of.dev(), of.ino())).ok();
     identity(one).is_some_and(|first| identity(other) == Some(first))
-}
-
-pub fn allocate(_file: &File, _range: &Range<u64>) -> bool {
-    false
-}
-
-pub fn write_at(_file: &File, _bytes: &[u8], _at: u64) -> std::io::Result<usize> {
-    Err(std::io::ErrorKind::Unsupported.into())
-}
-
-pub fn read_scattered_at(_: &File, _: &mut [IoSliceMut<'_>], _at: u64) -> std::io::Result<usize> {
-    Err(std::io::ErrorKind::Unsupported.into())
-}
-
-pub fn is_refusal(_error: &std::io::Error) -> bool {
-    false
 }

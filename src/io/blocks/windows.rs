@@ -14,9 +14,6 @@ use windows_sys::Win32::Storage::FileSystem::{
     FILE_FLAG_NO_BUFFERING, FILE_SHARE_DELETE, FILE_SHARE_READ, FILE_SHARE_WRITE, FILE_STORAGE_INFO,
 };
 
-/// ReadFileScatter only fills whole pages, and needs a handle that was opened for it.
-pub(crate) const SCATTERS: bool = false;
-
 /// The larger of the logical and the physical sector size. It is at least a page, so that it does not matter
 /// how a device defines its sectors.
 pub fn direct_access(file: &File) -> DirectAccess {
@@ -93,6 +90,7 @@ pub fn write_at(file: &File, bytes: &[u8], at: u64) -> std::io::Result<usize> {
     file.seek_write(bytes, at)
 }
 
+/// ReadFileScatter only fills whole pages, and needs a handle that was opened for it.
 pub fn read_scattered_at(_: &File, _: &mut [IoSliceMut<'_>], _at: u64) -> std::io::Result<usize> {
     Err(std::io::ErrorKind::Unsupported.into())
 }
