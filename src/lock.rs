@@ -35,7 +35,7 @@ impl<T> Mutex<T> {
 
     /// The value. No other thread can access it any more.
     pub fn into_inner(self) -> T {
-        self.order.begin().end();
+        drop(self.order.begin());
         self.inner.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -44,7 +44,7 @@ impl<'l, T> MutexGuard<'l, T> {
     /// Releases the mutex and waits until `condition` is notified.
     pub fn wait(self, condition: &Condvar) -> MutexGuard<'l, T> {
         let MutexGuard { _order: order, value, mutex } = self;
-        order.end();
+        drop(order);
         let value = condition.wait(value).unwrap_or_else(PoisonError::into_inner);
         MutexGuard { _order: mutex.order.begin(), value, mutex }
     }
@@ -52,7 +52,7 @@ impl<'l, T> MutexGuard<'l, T> {
     /// Releases the mutex and waits until `condition` is notified, at most for `most`.
     pub fn wait_for(self, condition: &Condvar, most: Duration) -> MutexGuard<'l, T> {
         let MutexGuard { _order: order, value, mutex } = self;
-        order.end();
+        drop(order);
         let (value, _) = condition.wait_timeout(value, most).unwrap_or_else(PoisonError::into_inner);
         MutexGuard { _order: mutex.order.begin(), value, mutex }
     }
@@ -72,58 +72,39 @@ impl<T> DerefMut for MutexGuard<'_, T> {
     }
 }
 
-/// Without ThreadSanitizer, reporting the order does nothing.
-#[cfg(not(ztensor_tsan))]
-mod order {
-    use std::marker::PhantomData;
-
-    #[derive(Default)]
-    pub struct Order;
-    pub struct OrderGuard<'l>(PhantomData<&'l Order>);
-
-    impl Order {
-        pub const fn new() -> Self {
-            Order
-        }
-
-        pub fn begin(&self) -> OrderGuard<'_> {
-            OrderGuard(PhantomData)
-        }
-    }
-
-    impl OrderGuard<'_> {
-        pub fn end(self) {}
-    }
-}
-
 /// Reports the order of locks to ThreadSanitizer. It cannot see it, because the standard library, where
-/// threads wait for the mutex, is not instrumented.
-#[cfg(ztensor_tsan)]
+/// threads wait for the mutex, is not instrumented. Without ThreadSanitizer this does nothing.
 mod order {
+    #[cfg(ztensor_tsan)]
     use std::sync::atomic::{AtomicU32, Ordering};
 
     #[derive(Default)]
-    pub struct Order(AtomicU32);
-    pub struct OrderGuard<'l>(&'l AtomicU32);
+    pub struct Order {
+        #[cfg(ztensor_tsan)]
+        count: AtomicU32,
+    }
+    pub struct OrderGuard<'l>(&'l Order);
 
     impl Order {
         pub const fn new() -> Self {
-            Order(AtomicU32::new(0))
+            Order {
+                #[cfg(ztensor_tsan)]
+                count: AtomicU32::new(0),
+            }
         }
 
         pub fn begin(&self) -> OrderGuard<'_> {
-            self.0.load(Ordering::Acquire);
-            OrderGuard(&self.0)
+            #[cfg(ztensor_tsan)]
+            self.count.load(Ordering::Acquire);
+            OrderGuard(self)
         }
-    }
-
-    impl OrderGuard<'_> {
-        pub fn end(self) {}
     }
 
     impl Drop for OrderGuard<'_> {
         fn drop(&mut self) {
-            self.0.fetch_add(1, Ordering::Release);
+            let OrderGuard(_order) = self;
+            #[cfg(ztensor_tsan)]
+            _order.count.fetch_add(1, Ordering::Release);
         }
     }
 }
