@@ -210,56 +210,48 @@ impl std::fmt::Display for QuotedDigest<'_> {
 }
 
 /// Computes a digest piece by piece.
-pub(crate) struct Hasher(RunningHash);
-
-/// An XXH3 hasher that does not allocate: it borrows these bytes of the default secret.
-type Xxh3 = RawHasher<&'static [u8; 192]>;
-
-/// The state of the hash.
 #[allow(clippy::large_enum_variant, reason = "a box would ask for memory that cannot be refused")]
-enum RunningHash {
-    /// The CRC so far.
+pub(crate) enum Hasher {
     Crc32c(u32),
-    /// The hash so far.
     Sha256(sha2::Sha256),
-    /// The hash so far.
-    Xxh3(Xxh3),
+    /// It does not allocate: it borrows these bytes of the default secret.
+    Xxh3(RawHasher<&'static [u8; 192]>),
 }
 
 impl Hasher {
     /// A hasher without any bytes yet.
     pub(crate) fn new(algorithm: Algorithm) -> Self {
-        Hasher(match algorithm {
-            Algorithm::Crc32c => RunningHash::Crc32c(0),
-            Algorithm::Sha256 => RunningHash::Sha256(sha2::Sha256::new()),
-            Algorithm::Xxh3 => RunningHash::Xxh3(RawHasher::new(SecretBuffer::default())),
-        })
+        match algorithm {
+            Algorithm::Crc32c => Hasher::Crc32c(0),
+            Algorithm::Sha256 => Hasher::Sha256(sha2::Sha256::new()),
+            Algorithm::Xxh3 => Hasher::Xxh3(RawHasher::new(SecretBuffer::default())),
+        }
     }
 
     /// The algorithm that it computes.
     pub(crate) fn algorithm(&self) -> Algorithm {
-        match self.0 {
-            RunningHash::Crc32c(_) => Algorithm::Crc32c,
-            RunningHash::Sha256(_) => Algorithm::Sha256,
-            RunningHash::Xxh3(_) => Algorithm::Xxh3,
+        match self {
+            Hasher::Crc32c(_) => Algorithm::Crc32c,
+            Hasher::Sha256(_) => Algorithm::Sha256,
+            Hasher::Xxh3(_) => Algorithm::Xxh3,
         }
     }
 
     /// Hashes the next bytes, in order.
     pub(crate) fn update(&mut self, bytes: &[u8]) {
-        match &mut self.0 {
-            RunningHash::Crc32c(value) => *value = crc32c::crc32c_append(*value, bytes),
-            RunningHash::Sha256(hasher) => hasher.update(bytes),
-            RunningHash::Xxh3(hasher) => hasher.write(bytes),
+        match self {
+            Hasher::Crc32c(value) => *value = crc32c::crc32c_append(*value, bytes),
+            Hasher::Sha256(hasher) => hasher.update(bytes),
+            Hasher::Xxh3(hasher) => hasher.write(bytes),
         }
     }
 
     /// The digest of all bytes.
     pub(crate) fn finish(self) -> Digest {
-        match self.0 {
-            RunningHash::Crc32c(value) => Digest::Crc32c(value),
-            RunningHash::Sha256(hasher) => Digest::Sha256(hasher.finalize().into()),
-            RunningHash::Xxh3(hasher) => Digest::Xxh3(hasher.finish()),
+        match self {
+            Hasher::Crc32c(value) => Digest::Crc32c(value),
+            Hasher::Sha256(hasher) => Digest::Sha256(hasher.finalize().into()),
+            Hasher::Xxh3(hasher) => Digest::Xxh3(hasher.finish()),
         }
     }
 }
