@@ -6,19 +6,13 @@ use foldhash::SharedSeed;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-/// The seeds that all tables of this process share.
-struct Secret {
-    shared: SharedSeed,
-    own: u64,
-}
-
 /// The hash function for the names of a new table.
 pub fn state() -> SeedableRandomState {
-    static SECRET: OnceLock<Secret> = OnceLock::new();
+    static SEEDS_OF_PROCESS: OnceLock<(SharedSeed, u64)> = OnceLock::new();
     static TABLES: AtomicU64 = AtomicU64::new(0);
-    let secret = SECRET.get_or_init(|| Secret { shared: SharedSeed::from_u64(random()), own: random() });
+    let (shared, own) = SEEDS_OF_PROCESS.get_or_init(|| (SharedSeed::from_u64(random()), random()));
     let table = TABLES.fetch_add(1, Ordering::Relaxed);
-    SeedableRandomState::with_seed(mix(secret.own ^ mix(table)), &secret.shared)
+    SeedableRandomState::with_seed(mix(own ^ mix(table)), shared)
 }
 
 /// A number that an attacker cannot guess: from the system, or else from things that differ from run to run.
