@@ -3,23 +3,7 @@
 //! The product is the C library (`include/ztensor.h`). The public items here are for the `zt` program, the
 //! tests and Rust programs.
 //!
-//! ```text
-//!            path, descriptor, memory, callbacks                 sink, path
-//!                          |                                         ^
-//!   source   bytes at offsets: map, file, memory      append, align, publish          sink
-//!                          v                                         |
-//!   container  head, tail -> manifest -> validated     validated -> manifest, footer
-//!                          v                                         |
-//!   reader   objects, components, index                  state machine, one component   writer
-//!                          v                             at a time         ^
-//!   load     split, schedule, coalesce, read                              |
-//!                          v                                              |
-//!   codec    decode                                               encode   |
-//!   digest   verify                                               hash     |
-//!   convert  elements of another type or byte order                        |
-//!                          v                                         |
-//!   capi     zt_open, zt_component_read, ...        zt_write_dense, zt_write_finish, ...
-//! ```
+//! `docs/architecture.md` says what each module does and which modules it uses.
 //!
 //! ```no_run
 //! use ztensor::reader::{File, OpenOptions};
