@@ -3,7 +3,7 @@
 
 use super::float;
 use crate::error::Result;
-use crate::model::dtype::Dtype;
+use crate::model::dtype::{Class, Dtype};
 
 /// How many elements pass through the stack at a time: 2 KiB, which stays in the L1 cache.
 pub(super) const CHUNK_ELEMENTS: usize = 256;
@@ -44,12 +44,10 @@ pub fn in_chunks(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype,
             Dtype::U8 => load(src, &mut unsigned, |[b]| u64::from(b)),
             Dtype::Bool => load(src, &mut unsigned, |[b]| u64::from(b != 0)),
         }
-        match from {
-            Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 => store_floats(&floats, to, dst),
-            Dtype::I64 | Dtype::I32 | Dtype::I16 | Dtype::I8 => store_signed(&signed, to, dst),
-            Dtype::U64 | Dtype::U32 | Dtype::U16 | Dtype::U8 | Dtype::Bool => {
-                store_unsigned(&unsigned, to, dst)
-            }
+        match from.class() {
+            Class::Float | Class::Bfloat => store_floats(&floats, to, dst),
+            Class::Signed => store_signed(&signed, to, dst),
+            Class::Unsigned | Class::Bool => store_unsigned(&unsigned, to, dst),
         }
     }
 }
@@ -102,53 +100,35 @@ fn store_floats(chunk: &[f64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
     }
 }
 
-/// Stores signed integers.
+/// Stores integers. If the type cannot hold a number, it becomes its smallest or largest value. `$rounded`
+/// gives a float that rounds as the number does.
+macro_rules! store_integers {
+    ($chunk:ident, $to:ident, $dst:ident, $rounded:expr, $is_negative:expr; $($dtype:ident $int:ident)*) => {
+        match $to {
+            Dtype::F64 => store($chunk, $dst, |x| (x as f64).to_ne_bytes()),
+            Dtype::F32 => store($chunk, $dst, |x| (x as f32).to_ne_bytes()),
+            Dtype::F16 => store($chunk, $dst, |x| float::f64_to_f16($rounded(x)).to_ne_bytes()),
+            Dtype::Bf16 => store($chunk, $dst, |x| float::f64_to_bf16($rounded(x)).to_ne_bytes()),
+            Dtype::Bool => store($chunk, $dst, |x| [u8::from(x != 0)]),
+            $(Dtype::$dtype => store($chunk, $dst, |x| {
+                let nearest = if $is_negative(x) { $int::MIN } else { $int::MAX };
+                $int::try_from(x).unwrap_or(nearest).to_ne_bytes()
+            }),)*
+        }
+    };
+}
+
 fn store_signed(chunk: &[i64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
-    /// Rounds the magnitude once. The sign does not change the rounding.
-    #[inline(always)]
-    fn sticky(x: i64) -> f64 {
-        float::sticky_f64(x.unsigned_abs()).copysign(if x < 0 { -1.0 } else { 1.0 })
-    }
-    match to {
-        Dtype::F64 => store(chunk, dst, |x| (x as f64).to_ne_bytes()),
-        Dtype::F32 => store(chunk, dst, |x| (x as f32).to_ne_bytes()),
-        Dtype::F16 => store(chunk, dst, |x| float::f64_to_f16(sticky(x)).to_ne_bytes()),
-        Dtype::Bf16 => store(chunk, dst, |x| float::f64_to_bf16(sticky(x)).to_ne_bytes()),
-        Dtype::I64 => store(chunk, dst, i64::to_ne_bytes),
-        Dtype::I32 => store(chunk, dst, |x| clamp(x, i32::MIN, i32::MAX).to_ne_bytes()),
-        Dtype::I16 => store(chunk, dst, |x| clamp(x, i16::MIN, i16::MAX).to_ne_bytes()),
-        Dtype::I8 => store(chunk, dst, |x| clamp(x, i8::MIN, i8::MAX).to_ne_bytes()),
-        Dtype::U64 => store(chunk, dst, |x| clamp(x, u64::MIN, u64::MAX).to_ne_bytes()),
-        Dtype::U32 => store(chunk, dst, |x| clamp(x, u32::MIN, u32::MAX).to_ne_bytes()),
-        Dtype::U16 => store(chunk, dst, |x| clamp(x, u16::MIN, u16::MAX).to_ne_bytes()),
-        Dtype::U8 => store(chunk, dst, |x| [clamp(x, u8::MIN, u8::MAX)]),
-        Dtype::Bool => store(chunk, dst, |x| [u8::from(x != 0)]),
-    }
+    // Rounds the magnitude once. The sign does not change the rounding.
+    let sticky = |x: i64| float::sticky_f64(x.unsigned_abs()).copysign(if x < 0 { -1.0 } else { 1.0 });
+    store_integers!(chunk, to, dst, sticky, i64::is_negative;
+        I64 i64 I32 i32 I16 i16 I8 i8 U64 u64 U32 u32 U16 u16 U8 u8);
 }
 
-/// The number as `T`. If `T` cannot hold it, its smallest or largest value.
-#[inline(always)]
-fn clamp<T: TryFrom<i64>>(x: i64, min: T, max: T) -> T {
-    T::try_from(x).unwrap_or(if x < 0 { min } else { max })
-}
-
-/// Stores unsigned integers.
 fn store_unsigned(chunk: &[u64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
-    match to {
-        Dtype::F64 => store(chunk, dst, |x| (x as f64).to_ne_bytes()),
-        Dtype::F32 => store(chunk, dst, |x| (x as f32).to_ne_bytes()),
-        Dtype::F16 => store(chunk, dst, |x| float::f64_to_f16(float::sticky_f64(x)).to_ne_bytes()),
-        Dtype::Bf16 => store(chunk, dst, |x| float::f64_to_bf16(float::sticky_f64(x)).to_ne_bytes()),
-        Dtype::I64 => store(chunk, dst, |x| i64::try_from(x).unwrap_or(i64::MAX).to_ne_bytes()),
-        Dtype::I32 => store(chunk, dst, |x| i32::try_from(x).unwrap_or(i32::MAX).to_ne_bytes()),
-        Dtype::I16 => store(chunk, dst, |x| i16::try_from(x).unwrap_or(i16::MAX).to_ne_bytes()),
-        Dtype::I8 => store(chunk, dst, |x| i8::try_from(x).unwrap_or(i8::MAX).to_ne_bytes()),
-        Dtype::U64 => store(chunk, dst, u64::to_ne_bytes),
-        Dtype::U32 => store(chunk, dst, |x| u32::try_from(x).unwrap_or(u32::MAX).to_ne_bytes()),
-        Dtype::U16 => store(chunk, dst, |x| u16::try_from(x).unwrap_or(u16::MAX).to_ne_bytes()),
-        Dtype::U8 => store(chunk, dst, |x| [u8::try_from(x).unwrap_or(u8::MAX)]),
-        Dtype::Bool => store(chunk, dst, |x| [u8::from(x != 0)]),
-    }
+    let is_negative = |_: u64| false;
+    store_integers!(chunk, to, dst, float::sticky_f64, is_negative;
+        I64 i64 I32 i32 I16 i16 I8 i8 U64 u64 U32 u32 U16 u16 U8 u8);
 }
 
 /// Reverses the bytes of every element of `width` bytes (1, 2, 4 or 8) in place.
