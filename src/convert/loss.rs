@@ -5,7 +5,7 @@ use super::chunks::{in_chunks, load, CHUNK_ELEMENTS};
 use super::{blocks, float};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Class, Dtype, Logical};
-use crate::simd::{with_avx2, Loops};
+use crate::simd::{as_bytes, with_avx2, Loops};
 
 /// The effect of a conversion on numbers. Rounding is not a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -262,7 +262,7 @@ impl Conversion {
         match blocks::of(from.1) {
             None => self.compare(src, from.0, table, to, &mut results),
             Some(blocks) => blocks.for_each_piece(src, &mut |numbers| {
-                self.compare(numbers, Dtype::F32, None, to, &mut results);
+                self.compare(as_bytes(numbers), Dtype::F32, None, to, &mut results);
             }),
         }
     }

@@ -121,20 +121,13 @@ pub(crate) fn convert(
         settle();
         return Ok(lost);
     };
-    let past_cache = total >= MIN_NONTEMPORAL;
-    if let (Dtype::F32, false, Some(dst)) = (to, past_cache, as_floats_mut(dst)) {
+    if let (Dtype::F32, false, Some(dst)) = (to, total >= MIN_NONTEMPORAL, as_floats_mut(dst)) {
         blocks.decode(src, dst);
         return Ok(0);
     }
     let (mut lost, mut pieces) = (0u64, dst.chunks_mut(to.size().saturating_mul(blocks::PIECE_ELEMENTS)));
     blocks.for_each_piece(src, &mut |numbers| {
-        let dst = pieces.next().unwrap_or_default();
-        match to {
-            Dtype::F32 => copy(numbers, dst, past_cache),
-            Dtype::F16 => lost = lost.saturating_add(narrower(Half::F16, numbers, dst, total)),
-            Dtype::Bf16 => lost = lost.saturating_add(narrower(Half::Bf16, numbers, dst, total)),
-            _ => lost = lost.saturating_add(convert_counted(numbers, (Dtype::F32, None), to, dst, total)),
-        }
+        lost = lost.saturating_add(convert_floats(numbers, to, pieces.next().unwrap_or_default(), total));
     });
     settle();
     Ok(lost)

@@ -22,7 +22,7 @@ mod ternary;
 
 use crate::model::dtype::Logical;
 use crate::simd::lanes::{with_quick, Portable, Quick};
-use crate::simd::{as_bytes, blocks as avx2, with_avx2, Loops};
+use crate::simd::{blocks as avx2, with_avx2, Loops};
 
 /// Elements that are decoded before they are converted or copied: 4 KiB, which stay in the first cache.
 pub(super) const PIECE_ELEMENTS: usize = 1024;
@@ -179,14 +179,14 @@ impl BlockType {
     }
 
     /// Gives `body` the elements of the blocks in `src` as f32, [`PIECE_ELEMENTS`] at a time.
-    pub(super) fn for_each_piece(&self, src: &[u8], body: &mut dyn FnMut(&[u8])) {
+    pub(super) fn for_each_piece(&self, src: &[u8], body: &mut dyn FnMut(&[f32])) {
         let mut numbers = [0f32; PIECE_ELEMENTS];
         let blocks = PIECE_ELEMENTS / self.elements;
         for src in src.chunks(blocks * self.bytes) {
             let count = src.len() / self.bytes * self.elements;
             let piece = numbers.get_mut(..count).unwrap_or_default();
             self.decode(src, piece);
-            body(as_bytes(piece));
+            body(piece);
         }
     }
 }
