@@ -44,7 +44,7 @@ fn range(dtype: Dtype) -> Option<(i128, i128)> {
 /// becomes 0 or 1.
 pub(crate) fn may_lose(from: (Dtype, Option<Logical>), to: Dtype) -> bool {
     let logical = from.1;
-    let is_f8 = super::float::float8_values(logical).is_some();
+    let is_f8 = float::float8_values(logical).is_some();
     let from = if blocks::of(logical).is_some() { Dtype::F32 } else { from.0 };
     match (range(from).filter(|_| !is_f8), range(to)) {
         _ if to == Dtype::Bool => false,
@@ -75,10 +75,15 @@ pub(crate) fn refuse_loss(lost: u64, to: Dtype, lossy: bool) -> Result<()> {
 /// How many numbers of `src` were lost in `dst`.
 pub(super) fn count(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, dst: &[u8]) -> u64 {
     let Some((min, max)) = range(to) else {
-        return match has_infinity(dst, to) {
-            true => pairs(src, from, table, to, dst, |x, y| u64::from(x.is_finite() && y.is_infinite())),
-            false => 0,
-        };
+        let mut lost = 0u64;
+        if has_infinity(dst, to) {
+            let mut results = dst.chunks(to.size().saturating_mul(CHUNK_ELEMENTS));
+            for_each_pair((src, from, table), to, &mut results, &mut |numbers, became| {
+                let is_lost = |(x, y): (&f64, &f64)| u64::from(x.is_finite() && y.is_infinite());
+                lost = lost.saturating_add(numbers.iter().zip(became).map(is_lost).sum());
+            });
+        }
+        return lost;
     };
     match (from.class(), table) {
         (Class::Signed, None) => {
@@ -226,24 +231,17 @@ impl Loops<&[f64], &[f64]> for Largest {
     }
 }
 
-/// Sums the results of `each` for a number and its converted value.
-fn pairs(
-    src: &[u8],
-    from: Dtype,
-    table: Option<&[f32; 256]>,
+/// Calls `body` with numbers and their converted values as f64, some at a time. `results` are pieces of the
+/// converted values, [`CHUNK_ELEMENTS`] each.
+fn for_each_pair(
+    (src, from, table): (&[u8], Dtype, Option<&[f32; 256]>),
     to: Dtype,
-    dst: &[u8],
-    each: impl Fn(f64, f64) -> u64,
-) -> u64 {
-    let mut sum = 0u64;
-    let mut results = dst.chunks(to.size().saturating_mul(CHUNK_ELEMENTS));
+    results: &mut std::slice::Chunks<'_, u8>,
+    body: &mut dyn FnMut(&[f64], &[f64]),
+) {
     floats(src, from, table, &mut |numbers| {
-        floats(results.next().unwrap_or_default(), to, None, &mut |became| {
-            let pairs = numbers.iter().zip(became);
-            sum = sum.saturating_add(pairs.map(|(x, y)| each(*x, *y)).sum());
-        });
+        floats(results.next().unwrap_or_default(), to, None, &mut |became| body(numbers, became));
     });
-    sum
 }
 
 impl Conversion {
@@ -257,31 +255,19 @@ impl Conversion {
         lost: u64,
     ) {
         self.lost = self.lost.saturating_add(lost);
-        let table = super::float::float8_values(from.1);
         let mut results = dst.chunks(to.size().saturating_mul(CHUNK_ELEMENTS));
-        match blocks::of(from.1) {
-            None => self.compare(src, from.0, table, to, &mut results),
-            Some(blocks) => blocks.for_each_piece(src, &mut |numbers| {
-                self.compare(as_bytes(numbers), Dtype::F32, None, to, &mut results);
-            }),
-        }
-    }
-
-    /// Compares numbers with their converted values.
-    fn compare(
-        &mut self,
-        src: &[u8],
-        from: Dtype,
-        table: Option<&[f32; 256]>,
-        to: Dtype,
-        results: &mut std::slice::Chunks<'_, u8>,
-    ) {
-        floats(src, from, table, &mut |numbers| {
-            floats(results.next().unwrap_or_default(), to, None, &mut |became| {
+        let mut compare = |src: (&[u8], Dtype, Option<&[f32; 256]>)| {
+            for_each_pair(src, to, &mut results, &mut |numbers, became| {
                 let (absolute, relative) = with_avx2::<Largest, _, _>(numbers, became);
                 self.largest_absolute = self.largest_absolute.max(absolute);
                 self.largest_relative = self.largest_relative.max(relative);
             });
-        });
+        };
+        match blocks::of(from.1) {
+            None => compare((src, from.0, float::float8_values(from.1))),
+            Some(blocks) => {
+                blocks.for_each_piece(src, &mut |numbers| compare((as_bytes(numbers), Dtype::F32, None)));
+            }
+        }
     }
 }
