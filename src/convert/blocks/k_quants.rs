@@ -12,7 +12,7 @@
 //! | q6_k | codes of 4 bits, 2 more bits each, 16 bytes `s` (i8), `d` | 16 | `(d * s) * (q - 32)` |
 //! | q8_k | `d` (f32), codes of i8, 16 sums for dot products | 256 | `d * q` |
 
-use super::parts::{f16_at, part};
+use super::parts::{f16_at, integers, part};
 
 #[inline(always)]
 pub(super) fn q2_k(block: &[u8; 84], out: &mut [f32; 256]) {
@@ -48,28 +48,23 @@ pub(super) fn q3_k(block: &[u8; 110], out: &mut [f32; 256]) {
 
 #[inline(always)]
 pub(super) fn q4_k(block: &[u8; 144], out: &mut [f32; 256]) {
-    let (d, dmin) = (f16_at(block, 0), f16_at(block, 2));
-    for (n, out) in out.chunks_exact_mut(32).enumerate() {
-        let (scale, min) = scale_and_min(part(block, 4), n);
-        let (scale, min) = (d * scale, dmin * min);
-        let codes = part::<32>(block, 16 + 32 * (n / 2));
-        let shift = 4 * (n % 2);
-        for (byte, out) in codes.iter().zip(out) {
-            *out = scale * f32::from(byte >> shift & 15) - min;
-        }
-    }
+    with_minima(block, &[0; 32], part(block, 16), out);
 }
 
 #[inline(always)]
 pub(super) fn q5_k(block: &[u8; 176], out: &mut [f32; 256]) {
+    with_minima(block, part(block, 16), part(block, 48), out);
+}
+
+/// Elements of q4_k and q5_k. `fifth` has the fifth bits of all codes.
+#[inline(always)]
+fn with_minima(block: &[u8], fifth: &[u8; 32], codes: &[u8; 128], out: &mut [f32; 256]) {
     let (d, dmin) = (f16_at(block, 0), f16_at(block, 2));
     for (n, out) in out.chunks_exact_mut(32).enumerate() {
         let (scale, min) = scale_and_min(part(block, 4), n);
         let (scale, min) = (d * scale, dmin * min);
-        let codes = part::<32>(block, 48 + 32 * (n / 2));
-        let fifth = part::<32>(block, 16);
         let shift = 4 * (n % 2);
-        for ((byte, fifth), out) in codes.iter().zip(fifth).zip(out) {
+        for ((byte, fifth), out) in part::<32>(codes, 32 * (n / 2)).iter().zip(fifth).zip(out) {
             *out = scale * f32::from(byte >> shift & 15 | (fifth >> n & 1) << 4) - min;
         }
     }
@@ -95,9 +90,7 @@ pub(super) fn q6_k(block: &[u8; 210], out: &mut [f32; 256]) {
 #[inline(always)]
 pub(super) fn q8_k(block: &[u8; 292], out: &mut [f32; 256]) {
     let d = f32::from_le_bytes([block[0], block[1], block[2], block[3]]);
-    for (q, out) in block[4..260].iter().zip(out) {
-        *out = d * f32::from(i8::from_ne_bytes([*q]));
-    }
+    integers(&block[4..260], d, out);
 }
 
 /// Scale and minimum of group `n` of q4_k and q5_k: 6 bits each. The first four have theirs in the low bits

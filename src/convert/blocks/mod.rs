@@ -1,8 +1,7 @@
 //! Elements of the block types of ggml as f32, and f32 as blocks: bit for bit what the scalar formula of ggml
 //! gives. Every operation is rounded to f32, in the order that ggml has.
 //!
-//! One file per family. Each begins with the layouts and formulas of its types. Numbers in blocks are
-//! little-endian.
+//! Each file of types begins with their layouts and formulas. Numbers in blocks are little-endian.
 #![allow(
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
@@ -13,12 +12,9 @@
 mod grids;
 mod i_quants;
 mod k_quants;
-mod packed;
 mod parts;
 mod quantize;
 mod simple;
-mod tables;
-mod ternary;
 
 use crate::model::dtype::Logical;
 use crate::simd::lanes::{with_quick, Portable, Quick};
@@ -147,15 +143,15 @@ block_types! {
     Iq2S i_quants::iq2_s, lanes;
     Iq3Xxs i_quants::iq3_xxs, lanes;
     Iq3S i_quants::iq3_s, lanes;
-    Iq4Nl tables::iq4_nl, avx2::iq4_nl => iq4_nl;
-    Iq4Xs tables::iq4_xs, avx2::iq4_xs;
-    Mxfp4 tables::mxfp4, avx2::mxfp4 => mxfp4;
-    Nvfp4 tables::nvfp4, lanes;
-    F4E2m1 packed::f4_e2m1;
-    F6E2m3 packed::f6_e2m3;
-    F6E3m2 packed::f6_e3m2;
-    Tq1_0 ternary::tq1_0, lanes => tq1_0;
-    Tq2_0 ternary::tq2_0, avx2::tq2_0 => tq2_0;
+    Iq4Nl simple::iq4_nl, avx2::iq4_nl => iq4_nl;
+    Iq4Xs simple::iq4_xs, avx2::iq4_xs;
+    Mxfp4 simple::mxfp4, avx2::mxfp4 => mxfp4;
+    Nvfp4 simple::nvfp4, lanes;
+    F4E2m1 simple::f4_e2m1;
+    F6E2m3 simple::f6_e2m3;
+    F6E3m2 simple::f6_e3m2;
+    Tq1_0 simple::tq1_0, lanes => tq1_0;
+    Tq2_0 simple::tq2_0, avx2::tq2_0 => tq2_0;
 }
 
 /// A row of the table.

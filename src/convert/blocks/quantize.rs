@@ -23,7 +23,7 @@
     reason = "codes are the lowest byte of an integer, exponents a few bits"
 )]
 
-use super::tables::half_of_e8m0;
+use super::simple::half_of_e8m0;
 use crate::convert::float::f32_to_f16;
 use crate::simd::blocks::{FP4, IQ4};
 use crate::simd::truncated;
