@@ -1,6 +1,6 @@
 # Builds, tests and installs the library; `make help` lists the targets. Needs Rust, a C compiler and make.
 # Some targets need more (tools/needs.txt). With ZT_INSTALL=1 or CI=true they install it with apt-get; otherwise they say
-# what is missing and how to get it. packaging/, bindings/, remote/ and examples/ have Makefiles of their own.
+# what is missing and how to get it. tests/, bindings/, examples/, packaging/ and remote/ have Makefiles of their own.
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -14,24 +14,22 @@ MAKEFLAGS += --no-print-directory
 T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
-.PHONY: help build libs zt tools reading demo test check lint fmt docs msrv header install release clean bench test-rust \
-    test-c test-valgrind test-sanitizers test-cmake test-examples test-models test-checkpoints test-report test-platforms test-dependencies fuzz-quick
+.PHONY: help build libs tools reading demo check test test-rust test-c test-valgrind test-sanitizers test-cmake \
+    test-platforms fuzz-quick bench header install fmt lint docs msrv clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-	@echo 'make -C packaging, bindings, remote or examples: what these folders have'
+	@echo 'make -C tests, bindings, examples, packaging or remote: list the targets of these folders'
 
-build: libs zt ## build both libraries, in target/lib, and target/release/zt
+# A folder of its own for zt: cargo would build the libraries again when one folder has both.
+build: libs ## build both libraries, in target/lib, and target/release/zt
+	$(CARGO) build --release --package ztensor-tools --locked --target-dir $(T)/program
+	@mkdir -p $(T)/release && ln -sf ../program/release/zt $(T)/release/zt
 
 # cargo rustc, because cargo build does no link-time optimisation for a library that is an rlib, too.
 libs: ## build both libraries
 	$(CARGO) rustc --lib --package ztensor-c --release --crate-type cdylib,staticlib --locked
 	@sh cmake/stage_libraries.sh $(T)/release $(T)/lib $(VERSION) --strip-debug
-
-# In a folder of its own: cargo would build the libraries again when one folder has both.
-zt: ## build the program zt
-	$(CARGO) build --release --package ztensor-tools --locked --target-dir $(T)/program
-	@mkdir -p $(T)/release && ln -sf ../program/release/zt $(T)/release/zt
 
 # HDF5 and ONNX are tested, too, by Rust 1.87 and later; the program that is shipped is without them.
 IS_1_87 = $(shell rustc --version | awk '{ split($$2, part, "."); print (part[1] > 1 || part[2] >= 87) }')
@@ -69,13 +67,14 @@ test-rust: ## test the Rust crates
 	$(CARGO) test $(TESTED) --doc || status=1; exit $$status
 
 # Each language with one of the libraries: what they share does not depend on the language.
-test-c: reading ## run the C and C++ tests against both libraries
+test-c: reading tools ## run the C and C++ tests against both libraries, and the example programs
 	@sh tools/need.sh c++ || true
 	sh tools/at_once.sh "LANGUAGES=c99 LIBRARIES=shared sh c_tests/run.sh $(T)/lib $(T)/c_tests/c99" \
 	    "LANGUAGES=c++17 LIBRARIES=static sh c_tests/run.sh $(T)/lib $(T)/c_tests/c++17"
 	sh c_tests/reading.sh $(T)/reading $(T)/c_tests/reading
 	@if command -v python3 >/dev/null; then python3 tools/check_statuses.py $(T)/lib $(T)/c_tests/statuses; \
 	else echo "statuses: skipped: there is no python3"; fi
+	sh examples/run.sh $(T)/lib $(T)/examples $(T)/debug
 
 test-valgrind: libs ## run the C tests under valgrind
 	@if sh tools/need.sh valgrind; then sh tools/valgrind_c_tests.sh $(T)/lib $(T)/c_tests_valgrind; \
@@ -96,41 +95,18 @@ test-cmake: ## run some of ctest, and projects that use the installed library
 	else echo "cmake: skipped: there is no cmake"; fi
 	sh tests/consumers/run.sh $(T)/consumers
 
-test-examples: libs tools ## run the example programs
-	sh examples/run.sh $(T)/lib $(T)/examples $(T)/debug
-
-test-models: libs tools ## read what NumPy and PyTorch write; convert real models there and back (ZT_FETCH=1: 253 MB more)
-	@sh tools/need.sh torch || true
-	@model=$${ZT_MODEL:-$(T)/llama/gemma-3-270m-q4_k_m.gguf}; [ -f "$$model" ] && export ZT_MODEL="$$model"; \
-	sh tests/models/run.sh $(T)/lib $(T)/debug/zt $(T)/demo $(T)/ggml $(T)/models
-
-test-checkpoints: libs zt ## compare weights that the tools of quantized checkpoints make: 700 MB of packages
-	python3 tests/models/checkpoints/size.py $(T)/release/zt $(T)/checkpoints
-	ZT_FETCH=1 sh tests/models/checkpoints/run.sh $(T)/lib $(T)/checkpoints/torch/packages $(T)/checkpoints
-
-test-report: ## open the page of zt report in Chromium: 100 MB of packages
-	@if sh tools/need.sh report; then $(MAKE) tools || exit 1; \
-	    model=$(T)/demo/model.safetensors; [ -f "$$model" ] || model=examples/data/minilm-small.safetensors; \
-	    quantized=$${ZT_MODEL:-$(T)/llama/gemma-3-270m-q4_k_m.gguf}; [ -f "$$quantized" ] || quantized=; \
-	    PYTHONDONTWRITEBYTECODE=1 python3 tests/report/test.py $(T)/debug/zt $(T)/report "$$model" $$quantized; \
-	else echo "report: skipped: there is no chromium"; fi
-
 # Debian's compilers and emulators are installed like other packages; Rust's are unpacked, 1 GB, and not installed.
 # QUICK=1 takes the two that find the most: 32 bits, and the other byte order.
 PLATFORMS ?= $(if $(QUICK),i686 s390x,$(shell sed -n '/^\#/!s/	.*//p' tools/platforms/list.txt))
 test-platforms: libs ## test other platforms, emulated where needed: PLATFORMS="s390x i686", QUICK=1
 	sh tools/platforms/test.sh $(T)/platforms $(PLATFORMS)
 
-test-dependencies: ## compare the crates and their licences with docs/dependencies.md
-	@if command -v python3 >/dev/null; then python3 tools/check_dependencies.py; \
-	else echo "dependencies: skipped: there is no python3"; fi
-
 fuzz-quick: ## run every fuzz target for 3,000 inputs
 	@if sh tools/need.sh fuzz; then sh tools/fuzz_quick.sh $(T)/fuzz; \
 	else echo "fuzz: skipped: there is no C++ compiler"; fi
 
 # The benchmark links the library that make libs stages, as a C program would.
-bench: libs zt ## measure the library beside its peers and the machine's limits; QUICK=1: smaller, two minutes
+bench: build ## measure the library beside its peers and the machine's limits; QUICK=1: smaller, two minutes
 	@sh tools/need.sh bench || true
 	@if sh tools/need.sh runai; then sh tools/fetch_runai.sh $(T)/runai; sh tools/fetch_gguf_py.sh $(T)/gguf-py; fi
 	cd benches && $(CARGO) fetch --locked
@@ -147,9 +123,6 @@ header: ## generate include/ztensor.h from src/capi
 install: build ## install libraries, headers and zt under PREFIX, staged under DESTDIR
 	@sh cmake/install.sh "$(T)/lib" "$(T)/release/zt" "$(PREFIX)" "$(DESTDIR)"
 
-release: ## make all artefacts of this version, with notes and sums (docs/releasing.md)
-	$(MAKE) -C packaging release
-
 # remote, fuzz and benches are workspaces of their own.
 FORMAT = for folder in . remote fuzz benches; do (cd $$folder && $(CARGO) fmt --all $(1)) || exit 1; done
 
@@ -160,12 +133,14 @@ lint: ## check formatting; clippy without warnings
 	@$(call FORMAT,--check)
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-# Doxygen counts a warning as a failure.
-docs: ## make the site of the headers and docs/, in target/site/html, and the Rust documentation
+# The site is in target/site/html. Doxygen counts a warning as a failure.
+docs: ## make the site and the Rust documentation; compare docs/dependencies.md with the crates
 	@if sh tools/need.sh site; then \
 	    rm -rf $(T)/site && mkdir -p $(T)/site && ZT_VERSION=$(VERSION) ZT_SITE=$(T)/site doxygen docs/Doxyfile && \
 	    test -f $(T)/site/html/index.html && echo "site: $(T)/site/html/index.html"; \
 	else echo "site: skipped: there is no doxygen"; fi
+	@if command -v python3 >/dev/null; then python3 tools/check_dependencies.py; \
+	else echo "dependencies: skipped: there is no python3"; fi
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 msrv: libs ## compile with the minimum Rust version

@@ -25,8 +25,8 @@ sh tools/need.sh --plan $needs
 ) &
 
 # The longest parts first, except libs, because others use its libraries, and the checks.
-parts="libs $* test-rust test-platforms test-sanitizers fuzz-quick test-valgrind packaging/test test-c test-cmake test-models
-bindings/python examples/ggml test-examples bindings/go bindings/julia bindings/zig test-dependencies"
+parts="libs $* test-rust test-platforms test-sanitizers fuzz-quick test-valgrind packaging/test test-c test-cmake tests/models
+bindings/python examples/ggml bindings/go bindings/julia bindings/zig"
 export CARGO_INCREMENTAL=0 # nothing is compiled a second time
 export QUICK=1 # test-platforms: only i686 and s390x; msrv: without remote/
 start=$(date +%s)

@@ -128,6 +128,7 @@ fn needs_of_parts_are_in_the_table_and_in_the_plan_of_make_test() {
         table.lines().filter(|l| !l.starts_with('#')).map(|l| l.split(": ").next().unwrap()).collect();
     let scripts = [
         "Makefile",
+        "tests/Makefile",
         "packaging/Makefile",
         "bindings/Makefile",
         "remote/Makefile",

@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 
 const LIMIT: &str = "limit: cp";
 
-/// `$ZT_PROGRAM`, or the program that `make zt` puts beside the library.
+/// `$ZT_PROGRAM`, or the program that `make build` puts beside the library.
 fn program() -> PathBuf {
     let usual = || Path::new(env!("ZT_LIB_DIR")).join("../release/zt");
     std::env::var_os("ZT_PROGRAM").map_or_else(usual, PathBuf::from)
@@ -24,7 +24,7 @@ fn program() -> PathBuf {
 fn run_program(program: &Path, arguments: &[&OsStr]) {
     match Command::new(program).args(arguments).stdin(Stdio::null()).output() {
         Err(e) if e.kind() == ErrorKind::NotFound => {
-            not_measured(format!("{} is missing: make zt", program.display()))
+            not_measured(format!("{} is missing: make build", program.display()))
         }
         Err(e) => panic!("{}: {e}", program.display()),
         Ok(out) => assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr)),
