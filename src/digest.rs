@@ -84,11 +84,9 @@ pub(crate) fn is_lower_case(text: &[u8]) -> bool {
 /// A digest, from a manifest or computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Digest {
-    /// A CRC-32C as a number.
     Crc32c(u32),
     /// A SHA-256 in its usual byte order.
     Sha256([u8; 32]),
-    /// An XXH3 as a number.
     Xxh3(u64),
     /// A digest whose algorithm this version does not know. It cannot be checked.
     Unknown,
@@ -105,7 +103,6 @@ impl Digest {
         }
     }
 
-    /// A hasher for its algorithm.
     pub(crate) fn hasher(&self) -> Result<Hasher> {
         let unknown = || fail!(Unsupported, "the digest's algorithm is unknown to this version");
         Ok(Hasher::new(self.algorithm().ok_or_else(unknown)?))
@@ -219,7 +216,6 @@ pub(crate) enum Hasher {
 }
 
 impl Hasher {
-    /// A hasher without any bytes yet.
     pub(crate) fn new(algorithm: Algorithm) -> Self {
         match algorithm {
             Algorithm::Crc32c => Hasher::Crc32c(0),
@@ -228,7 +224,6 @@ impl Hasher {
         }
     }
 
-    /// The algorithm that it computes.
     pub(crate) fn algorithm(&self) -> Algorithm {
         match self {
             Hasher::Crc32c(_) => Algorithm::Crc32c,
@@ -246,7 +241,6 @@ impl Hasher {
         }
     }
 
-    /// The digest of all bytes.
     pub(crate) fn finish(self) -> Digest {
         match self {
             Hasher::Crc32c(value) => Digest::Crc32c(value),
@@ -342,12 +336,10 @@ pub(crate) fn check(digest: &Digest, computed: &Digest) -> Result<()> {
 pub(crate) struct Crc32(crc32fast::Hasher);
 
 impl Crc32 {
-    /// The CRC of no bytes.
     pub(crate) fn new() -> Crc32 {
         Crc32(crc32fast::Hasher::new())
     }
 
-    /// Adds bytes.
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }

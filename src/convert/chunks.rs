@@ -8,7 +8,6 @@ use crate::model::dtype::{Class, Dtype};
 /// How many elements pass through the stack at a time: 2 KiB, which stays in the L1 cache.
 pub(super) const CHUNK_ELEMENTS: usize = 256;
 
-/// The value of an 8-bit float.
 #[inline(always)]
 #[allow(clippy::indexing_slicing, reason = "256 entries for 256 codes: no check is left in the program")]
 pub fn entry(table: &[f32; 256], code: u8) -> f32 {

@@ -197,7 +197,6 @@ static E5M2FNUZ: CodeValues = table(2, 16, Special::NegativeZero);
 /// OCP E8M0: a power of two. Code 0 is the smallest one, which is subnormal as f32, and 255 is NaN.
 static E8M0: CodeValues = powers_of_two();
 
-/// The table of a logical type, if it is an 8-bit float.
 pub(super) fn float8_values(logical: Option<Logical>) -> Option<&'static CodeValues> {
     let Numbers::Float8(float) = logical?.numbers() else { return None };
     Some(match float {
@@ -232,7 +231,6 @@ const fn table(mantissa_bits: u32, bias: u32, special: Special) -> CodeValues {
     table
 }
 
-/// Builds the table of E8M0.
 #[allow(clippy::indexing_slicing, reason = "as in the other one")]
 const fn powers_of_two() -> CodeValues {
     let mut table = [f32::NAN; 256];
@@ -245,7 +243,6 @@ const fn powers_of_two() -> CodeValues {
     table
 }
 
-/// The value of a code as f32 bits.
 const fn bits(code: u32, mantissa_bits: u32, bias: u32, special: Special) -> u32 {
     const QUIET: u32 = 0x7FC0_0000;
     let magnitude = code & 0x7F;

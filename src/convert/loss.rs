@@ -18,7 +18,6 @@ pub struct Conversion {
     pub largest_relative: f64,
 }
 
-/// Whether a dtype is a float type.
 pub(super) fn is_float(dtype: Dtype) -> bool {
     matches!(dtype.class(), Class::Float | Class::Bfloat)
 }
@@ -163,7 +162,6 @@ fn floats(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, body: &mut dyn Fn
     }
 }
 
-/// Widens the elements of a chunk to f64.
 struct Widen;
 
 impl Loops<(&[u8], Dtype, Option<&[f32; 256]>), &mut [f64; CHUNK_ELEMENTS]> for Widen {

@@ -72,12 +72,10 @@ pub(crate) fn converted_size(src_len: u64, from: (Dtype, Option<Logical>), to: D
     })
 }
 
-/// The name of the elements' type.
 fn name_of((dtype, logical): (Dtype, Option<Logical>)) -> &'static str {
     logical.map_or(dtype.name(), Logical::name)
 }
 
-/// The size of an element in bytes.
 fn size(dtype: Dtype) -> u64 {
     u64::try_from(dtype.size()).unwrap_or(u64::MAX)
 }
@@ -171,7 +169,6 @@ fn convert_counted(src: &[u8], from: (Dtype, Option<Logical>), to: Dtype, dst: &
     lost
 }
 
-/// Converts elements whose sizes were checked.
 fn convert_all(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, dst: &mut [u8], total: u64) {
     // The fast paths that loading a model uses are one tight loop each. Through f32 there is only one
     // rounding, because f32 can hold every f16, bf16 and 8-bit float exactly.

@@ -80,7 +80,6 @@ mod platform {
         }
     }
 
-    /// Sets errno to 0.
     fn clear_os_error() {
         #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
         use libc::__errno as place;

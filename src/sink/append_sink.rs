@@ -266,7 +266,6 @@ pub fn cut_back(file: &File, end: Option<u64>, record: Option<u64>) -> Result<()
     Ok(())
 }
 
-/// Restores the bytes at the record's place.
 fn put_back(file: &File, offset: u64, before: &[u8]) -> Result<()> {
     write_at(file, offset, before).map_err(|e| e.within(format_args!("could not clear the append record")))
 }
@@ -284,7 +283,6 @@ fn seek(mut file: &File, to: u64) -> Result<()> {
     file.seek(SeekFrom::Start(to)).map(drop).map_err(|e| Error::io("could not seek", &e))
 }
 
-/// Writes `bytes` at `offset`.
 fn write_at(file: &File, offset: u64, bytes: &[u8]) -> Result<()> {
     seek(file, offset)?;
     write_all(file, bytes, &[])

@@ -180,7 +180,6 @@ impl<'w, D: Describe> HashQueue<'w, D> {
         }
     }
 
-    /// Drops the objects that are not hashed yet.
     fn stop(&self) {
         *self.rest.lock() = Default::default();
     }

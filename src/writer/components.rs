@@ -420,7 +420,6 @@ impl OpenComponent {
         self.hashes == DigestOf::Stored || !self.entry.encoding.is_compressed()
     }
 
-    /// The coding of its bytes.
     pub(super) fn coding(&self) -> Result<Coding> {
         Coding::of(self.entry.encoding).ok_or_else(unwritable_encoding)
     }

@@ -242,7 +242,6 @@ impl Writer {
         }
     }
 
-    /// Checks the data of a dense object.
     fn check_data(&mut self, shape: &[u64], spec: &ComponentSpec<'_>, data: &[u8]) -> Result<()> {
         let (entry, _) = self.entry_of(spec)?;
         let (to, logical) = (self.capabilities(), known(spec.logical));
@@ -503,7 +502,6 @@ impl Writer {
         Ok(Object { attributes, ..object })
     }
 
-    /// Discards the open object.
     pub(super) fn discard_object(&mut self) {
         if let Phase::Object { checkpoint, .. } = &self.state {
             let checkpoint = *checkpoint;

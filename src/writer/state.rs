@@ -177,7 +177,6 @@ impl Writer {
         }
     }
 
-    /// The capabilities of the file's container.
     pub(super) fn capabilities(&self) -> &'static Capabilities {
         container::capabilities(self.options.version)
     }
@@ -202,7 +201,6 @@ impl Writer {
         }
     }
 
-    /// The open object.
     pub(super) fn open_object(&self) -> Result<Object> {
         self.check_not_closed()?;
         match &self.state {
@@ -482,7 +480,6 @@ pub(super) fn name_exists() -> Error {
     fail!(Exists, "an object of that name exists already")
 }
 
-/// The name of the last object.
 pub(super) fn last_name(manifest: &Manifest) -> Option<&str> {
     manifest.objects.last().map(|object| manifest.texts.get(object.name))
 }

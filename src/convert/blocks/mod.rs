@@ -23,11 +23,8 @@ use crate::simd::{blocks as avx2, with_avx2, Loops};
 /// Elements that are decoded before they are converted or copied: 4 KiB, which stay in the first cache.
 pub(super) const PIECE_ELEMENTS: usize = 1024;
 
-/// A block type.
 pub(super) struct BlockType {
-    /// Elements of a block.
     pub elements: usize,
-    /// Bytes of a block.
     pub bytes: usize,
     /// Fills the elements of whole blocks, on every processor.
     portable: fn(&[u8], &mut [f32]),
@@ -154,7 +151,6 @@ block_types! {
     Tq2_0 simple::tq2_0, avx2::tq2_0 => tq2_0;
 }
 
-/// A row of the table.
 const fn block_type(
     logical: Logical,
     portable: fn(&[u8], &mut [f32]),

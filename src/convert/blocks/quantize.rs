@@ -210,7 +210,6 @@ fn inverse(d: f32) -> f32 {
     }
 }
 
-/// The largest magnitude.
 #[inline(always)]
 pub(super) fn largest(x: &[f32]) -> f32 {
     // Magnitudes are ordered as their bits are, and the largest of integers is found several at a time.

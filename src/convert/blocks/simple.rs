@@ -154,7 +154,6 @@ pub(super) fn iq4_xs(block: &[u8; 136], out: &mut [f32; 256]) {
     }
 }
 
-/// The scale of group `n`.
 #[inline(always)]
 fn iq4_xs_scale(block: &[u8; 136], n: usize) -> f32 {
     let low = block[4 + n / 2] >> (4 * (n % 2)) & 15;
@@ -200,13 +199,8 @@ static HALF_OF_E4M3: [f32; 256] = {
     table
 };
 
-/// The values of f4_e2m1.
 const F4: [f32; 16] = values(1, 1);
-
-/// The values of f6_e2m3.
 const F6_E2M3: [f32; 64] = values(3, 1);
-
-/// The values of f6_e3m2.
 const F6_E3M2: [f32; 64] = values(2, 3);
 
 /// The values of all codes: a sign, exponent, and so many bits of mantissa. All of them are finite.

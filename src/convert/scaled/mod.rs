@@ -54,14 +54,12 @@ pub(crate) enum Zeros {
     Packed { codes: Packed, added: u8, mask: u8 },
 }
 
-/// Elements in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Elements<'a> {
     pub bytes: &'a [u8],
     pub from: (Dtype, Option<Logical>),
 }
 
-/// What is done to a scale.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Factor {
     One,
@@ -91,7 +89,6 @@ pub(crate) enum Made<'m> {
 
 /// What gives the bytes of codes.
 pub(crate) trait CodeBytes {
-    /// These bytes.
     fn get(&mut self, range: Range<u64>) -> Result<&[u8]>;
 }
 

@@ -15,7 +15,6 @@ pub(crate) struct Packed {
     pub order: Order,
     /// The form holds the matrix with rows and columns swapped.
     pub is_transposed: bool,
-    /// The size of the matrix.
     pub rows: u64,
     pub columns: u64,
 }
