@@ -105,7 +105,7 @@ pub fn compress_in_parallel<D: Describe>(writer: &mut Writer, codec: Codec, run:
         }
         match left.saturating_sub(1) {
             0 => {
-                writer.finish_component()?;
+                writer.close_component()?;
                 writer.push_object(entry, None)
             }
             left => {

@@ -295,13 +295,9 @@ impl Writer {
         outcome.map_err(|e| self.abort(e))
     }
 
+    /// Stores the last bytes of the open component, and adds it to the manifest.
     pub(super) fn close_component(&mut self) -> Result<()> {
         self.finish_frames()?;
-        self.finish_component()
-    }
-
-    /// Adds the open component to the manifest. All of its bytes are stored.
-    pub(super) fn finish_component(&mut self) -> Result<()> {
         self.store_table()?;
         let Some(open) = self.component.take() else { return Ok(()) };
         let OpenComponent { mut entry, mut rare, hasher, bytes_in, content, .. } = open;
@@ -334,15 +330,11 @@ impl Writer {
 /// The frames of a compressed component, and the seek table behind them if its encoding has one.
 impl Writer {
     /// Compresses frames in parallel, and stores them in order.
-    pub(super) fn store_frames(&mut self, codec: Codec, data: &[u8], frame: usize) -> Result<()> {
+    fn store_frames(&mut self, codec: Codec, data: &[u8], frame: usize) -> Result<()> {
         let frames = data.chunks(frame);
         let input = |at| frames.clone().nth(at).unwrap_or_default();
         let inputs = Inputs { count: frames.len(), max_size: frame, input: &input };
-        self.compress_all(codec, inputs, |writer, compressed| writer.store_frame(codec, compressed))?;
-        if let Some(open) = self.component.as_mut() {
-            open.has_frames = true;
-        }
-        Ok(())
+        self.compress_all(codec, inputs, |writer, compressed| writer.store_frame(codec, compressed))
     }
 
     /// Compresses in parallel, and calls `put` with each frame in order.
@@ -368,17 +360,12 @@ impl Writer {
 
     /// Compresses the pending bytes into the last frame. An empty component has one empty frame, unless a
     /// seek table follows.
-    pub(super) fn finish_frames(&mut self) -> Result<()> {
+    fn finish_frames(&mut self) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Ok(()) };
-        let codec = match open.coding()? {
-            Coding::Raw => return Ok(()),
-            Coding::Compressed(codec)
-                if open.pending.is_empty() && (open.has_frames || codec.has_table()) =>
-            {
-                return Ok(())
-            }
-            Coding::Compressed(codec) => codec,
-        };
+        let Coding::Compressed(codec) = open.coding()? else { return Ok(()) };
+        if open.pending.is_empty() && (open.has_frames || codec.has_table()) {
+            return Ok(());
+        }
         let pending = std::mem::take(&mut open.pending);
         let mut frame = Vec::new();
         self.encoders.first(codec, self.options.zstd_level)?.encode(&pending, &mut frame)?;
@@ -387,19 +374,21 @@ impl Writer {
 
     /// Stores a frame. Keeps its size if a seek table will follow.
     pub(super) fn store_frame(&mut self, codec: Codec, frame: &[u8]) -> Result<()> {
-        if let Some(open) = self.component.as_mut().filter(|_| codec.has_table()) {
-            let size = u32::try_from(frame.len());
-            push(&mut open.frame_sizes, size.map_err(|_| fail!(Limit, "a frame passes 2^32 bytes"))?)?;
+        if let Some(open) = self.component.as_mut() {
+            open.has_frames = true;
+            if codec.has_table() {
+                let size = u32::try_from(frame.len());
+                push(&mut open.frame_sizes, size.map_err(|_| fail!(Limit, "a frame passes 2^32 bytes"))?)?;
+            }
         }
         self.store(frame)
     }
 
     /// Stores the seek table, if the encoding has one.
-    pub(super) fn store_table(&mut self) -> Result<()> {
+    fn store_table(&mut self) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Ok(()) };
-        match open.coding()? {
-            Coding::Compressed(codec) if codec.has_table() => {}
-            Coding::Compressed(_) | Coding::Raw => return Ok(()),
+        if !matches!(open.coding()?, Coding::Compressed(codec) if codec.has_table()) {
+            return Ok(());
         }
         let (sizes, mut table) = (std::mem::take(&mut open.frame_sizes), Vec::new());
         encode_seek_table(&sizes, self.options.frame_size, open.bytes_in, &mut table)?;
