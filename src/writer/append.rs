@@ -3,7 +3,7 @@
 use super::append_base::AppendBase;
 use super::options::{Summary, WriterOptions};
 use super::state::Writer;
-use crate::container::{self, AppendRecord, Frame};
+use crate::container::{self, AppendRecord};
 use crate::error::{fail, try_format, Cause, Result};
 use crate::io::path::Access;
 use crate::memory::{try_box, AlignedBuffer};
@@ -113,17 +113,13 @@ impl Writer {
         self.align_manifest()?;
         let bytes = container::extend(encoded, old, &self.manifest, &self.attributes, &base.edits)?;
         let frame = container::frame_of(self.options.version, self.position, &bytes)?;
-        let (objects, components) = check_combined(&frame, &bytes)?;
-        drop(base); // on some systems an open file cannot be replaced, so close it now
+        // Check that the whole manifest can be decoded.
+        let combined = container::decode_encoded(&frame, &bytes)?.into_inner();
+        let (objects, components) = (combined.objects.len() as u64, combined.components.len() as u64);
+        drop((base, combined)); // on some systems an open file cannot be replaced, so close it now
         self.write_end(&frame, &bytes)?;
         Ok(self.summary(objects, components))
     }
-}
-
-/// Checks that the whole manifest can be decoded. Returns how many objects and components it has.
-fn check_combined(frame: &Frame, bytes: &[u8]) -> Result<(u64, u64)> {
-    let manifest = container::decode_encoded(frame, bytes)?.into_inner();
-    Ok((manifest.objects.len() as u64, manifest.components.len() as u64))
 }
 
 /// The record of an append to `file`, whose manifest is `manifest` and begins at `start`.
