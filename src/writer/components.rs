@@ -305,7 +305,7 @@ impl Writer {
         rare.digest = hasher.map(|hasher| self.push_digest(&hasher.finish())).transpose()?;
         entry.set_size(Some(bytes_in));
         entry.set_size_declared(entry.encoding.has_declared_size());
-        self.data_bytes = self.data_bytes.saturating_add(bytes_in);
+        self.written.data_bytes = self.written.data_bytes.saturating_add(bytes_in);
         self.push_component(entry, rare)
     }
 
@@ -317,7 +317,7 @@ impl Writer {
     /// Adds a written component to the manifest.
     pub(super) fn push_component(&mut self, mut entry: Component, rare: RareNames) -> Result<()> {
         entry.rare = self.manifest.add_rare_names(rare)?;
-        self.stored_bytes = self.stored_bytes.saturating_add(entry.stored_size);
+        self.written.stored_bytes = self.written.stored_bytes.saturating_add(entry.stored_size);
         self.manifest.components.try_reserve(1)?;
         self.manifest.components.push(entry)?;
         if let Phase::Object { entry, .. } = &mut self.state {

@@ -228,7 +228,7 @@ impl Writer {
     /// Copies a component as planned. If the same bytes were copied before and the file may share them,
     /// shares them.
     fn copy_component(&mut self, plan: &Plan<'_>) -> Result<()> {
-        self.damaged = self.damaged.saturating_add(u64::from(plan.is_damaged));
+        self.written.damaged = self.written.damaged.saturating_add(u64::from(plan.is_damaged));
         // The canonical form finds equal bytes itself.
         let shares = !self.canonical.is_asked() && self.capabilities().shared_bytes == SharedBytes::All;
         let is_whole = plan.made_of != MadeOf::Numbers || plan.component.object().format().is_array();
@@ -290,7 +290,8 @@ impl Writer {
     }
 
     fn push_copy(&mut self, entry: Entry, rare: RareNames) -> Result<()> {
-        self.data_bytes = self.data_bytes.saturating_add(entry.size().unwrap_or(entry.stored_size));
+        let size = entry.size().unwrap_or(entry.stored_size);
+        self.written.data_bytes = self.written.data_bytes.saturating_add(size);
         self.push_component(entry, rare)
     }
 }

@@ -104,10 +104,8 @@ pub struct Writer {
     pub(super) last_entry: Option<(EntryKind, Component)>,
     /// The number of threads that hash while this one writes.
     pub(super) busy_threads: usize,
-    pub(super) stored_bytes: u64,
-    pub(super) data_bytes: u64,
-    /// Components that were copied although they are damaged.
-    pub(super) damaged: u64,
+    /// What was written so far, without what only the end knows.
+    pub(super) written: Summary,
     pub(super) label: String,
     /// The progress callback. It gets the bytes of the file so far, and returns whether to continue.
     pub(super) progress: Option<Box<dyn Fn(u64) -> bool + Send>>,
@@ -164,9 +162,7 @@ impl Writer {
             append_base: None,
             last_entry: None,
             busy_threads: 0,
-            stored_bytes: 0,
-            data_bytes: 0,
-            damaged: 0,
+            written: Summary::default(),
             label: String::new(),
             progress: None,
             unreported: 0,
@@ -464,14 +460,7 @@ impl Writer {
     }
 
     pub(super) fn summary(&self, objects: u64, components: u64) -> Summary {
-        Summary {
-            file_size: self.position,
-            objects,
-            components,
-            stored_bytes: self.stored_bytes,
-            data_bytes: self.data_bytes,
-            damaged: self.damaged,
-        }
+        Summary { file_size: self.position, objects, components, ..self.written }
     }
 }
 
