@@ -56,7 +56,7 @@ pub fn write_with_offloaded_hashes<D: Describe>(
         let written = run.iter().try_for_each(|object| writer.write_whole(&object.describe(), hashes));
         match written {
             Ok(()) => queue.run(),
-            Err(_) => queue.stop(),
+            Err(_) => *queue.rest.lock() = Default::default(), // nobody needs the other hashes
         }
         written
     });
@@ -134,12 +134,12 @@ fn begin_compressed(writer: &mut Writer, object: &impl Describe) -> Result<Objec
 
 /// The bytes of an object's only component.
 fn data_of(object: &impl Describe) -> &[u8] {
-    object.describe().components.first().map_or(&[], |(_, data)| data)
+    object.describe().components.parts().first().map_or(&[], |part| part.1)
 }
 
 /// The bytes of an object's only component, if another thread has to compute their digest.
 fn data_to_hash(object: &impl Describe, default: Option<Algorithm>) -> Option<&[u8]> {
-    let (spec, data) = object.describe().components.first()?;
+    let (spec, data) = *object.describe().components.parts().first()?;
     (spec.digest.unwrap_or(default) == Some(Algorithm::Sha256)).then_some(data)
 }
 
@@ -178,9 +178,5 @@ impl<'w, D: Describe> HashQueue<'w, D> {
                 *digest = data.map(|data| digest::compute(Algorithm::Sha256, data));
             }
         }
-    }
-
-    fn stop(&self) {
-        *self.rest.lock() = Default::default();
     }
 }

@@ -166,10 +166,6 @@ impl<'a> Components<'a> {
             Components::All(parts) => parts,
         }
     }
-
-    pub fn first(&self) -> Option<Part<'a>> {
-        self.parts().first().copied()
-    }
 }
 
 /// Something that describes a whole object. Descriptions of many objects are only made when they are needed,
