@@ -25,15 +25,13 @@ const PAUSE: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// Locks an open file for a writer. Does not wait for another writer.
 pub fn lock(file: &File) -> std::io::Result<Lock> {
-    let mut outcome = platform::lock(file, true);
     for _ in 1..TRIES {
-        if !matches!(outcome, Ok(Lock::HeldElsewhere)) {
-            break;
+        match platform::lock(file, true) {
+            Ok(Lock::HeldElsewhere) => std::thread::sleep(PAUSE),
+            outcome => return outcome,
         }
-        std::thread::sleep(PAUSE);
-        outcome = platform::lock(file, true);
     }
-    outcome
+    platform::lock(file, true)
 }
 
 /// Whether a writer holds the lock of a file. There must be no duplicates of the handle.
