@@ -122,8 +122,6 @@ impl ByteSink for ReplacingSink {
         if cfg!(windows) {
             self.old = None; // some systems cannot replace an open file
         }
-        let published = self.new.publish();
-        self.old = None;
-        published
+        self.new.publish()
     }
 }
