@@ -17,7 +17,9 @@ pub trait ByteSource: Send + Sync {
     fn size(&self) -> u64;
 
     /// These bytes, if they can be borrowed.
-    fn slice(&self, range: Range<u64>) -> Option<&[u8]>;
+    fn slice(&self, _range: Range<u64>) -> Option<&[u8]> {
+        None
+    }
 
     /// These bytes for C to borrow, if possible: the same as [`ByteSource::slice`], or those of a private
     /// mapping, which the caller may change.
@@ -173,10 +175,6 @@ pub(crate) struct UnopenedShard;
 impl ByteSource for UnopenedShard {
     fn size(&self) -> u64 {
         u64::MAX
-    }
-
-    fn slice(&self, _: Range<u64>) -> Option<&[u8]> {
-        None
     }
 
     fn read_at(&self, _: u64, _: &mut [u8]) -> Result<()> {

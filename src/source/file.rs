@@ -120,10 +120,6 @@ impl ByteSource for FileSource {
         self.size
     }
 
-    fn slice(&self, _range: Range<u64>) -> Option<&[u8]> {
-        None
-    }
-
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
         read_exact_at(&self.file, self.base.saturating_add(offset), dst)
     }

@@ -9,7 +9,6 @@ use crate::sink::append_sink::cut_back;
 use crate::sink::held_file::HeldFile;
 use crate::source::file::FileSource;
 use crate::source::{ByteSource, PageCache};
-use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -158,10 +157,6 @@ impl ByteSource for Watched<'_> {
         self.source.size()
     }
 
-    fn slice(&self, _range: Range<u64>) -> Option<&[u8]> {
-        None
-    }
-
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
         self.source.read_at(offset, dst)?;
         self.report(dst.len() as u64)
@@ -174,10 +169,6 @@ struct Cleared(FileSource);
 impl ByteSource for Cleared {
     fn size(&self) -> u64 {
         self.0.size()
-    }
-
-    fn slice(&self, _range: Range<u64>) -> Option<&[u8]> {
-        None
     }
 
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {

@@ -13,7 +13,6 @@ use crate::reader::{File, OpenOptions};
 use crate::source::{ByteSource, Profile, ReadMany, ReadRange};
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
-use std::ops::Range;
 
 /// A range that a source is asked for.
 #[repr(C)]
@@ -134,10 +133,6 @@ fn profile_of(source: &zt_source) -> Result<Profile> {
 impl ByteSource for CallbackSource {
     fn size(&self) -> u64 {
         self.size
-    }
-
-    fn slice(&self, _range: Range<u64>) -> Option<&[u8]> {
-        None
     }
 
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
