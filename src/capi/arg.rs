@@ -341,70 +341,50 @@ pub(super) unsafe fn required_struct<T: SizedStruct>(pointer: *const T) -> Resul
     unsafe { options(pointer) }
 }
 
-/// The names of an array and of its elements in messages.
-#[derive(Clone, Copy)]
-pub(super) struct ArrayNames(pub &'static str, pub &'static str);
-
 /// Calls `body` with each element of an array of sized structs. The first element gives the size of all.
+/// Messages call an element `name`, and the array by its plural.
 ///
 /// # Safety
 /// `first` is NULL or points to `count` structs of that size, which do not change during the call.
 pub(super) unsafe fn for_each<T: SizedStruct>(
     first: *const T,
     count: usize,
-    names: ArrayNames,
+    name: &str,
     mut body: impl FnMut(&T) -> Result<()>,
 ) -> Result<()> {
-    let ArrayNames(all, one) = names;
     if count == 0 {
         return Ok(());
     }
     if first.is_null() {
-        return Err(fail!(InvalidArgument, "{all} is NULL, but its count is {count}"));
+        return Err(fail!(InvalidArgument, "{name}s is NULL, but its count is {count}"));
     }
-    let at_element = |at: usize| move |e: Error| e.within(format_args!("{one} {at}"));
+    let at_element = |at: usize| move |e: Error| e.within(format_args!("{name} {at}"));
     // SAFETY: the caller ensures this. The first element gives the distance to the next.
     let stride = unsafe { struct_size(first) }.map_err(at_element(0))?;
     for at in 0..count {
         let offset = stride.checked_mul(at).ok_or_else(|| fail!(InvalidArgument, "too many {}", T::NAME))?;
         // SAFETY: the caller ensures that it is in the array.
         let element = unsafe { first.byte_add(offset) };
-        // SAFETY: as above.
-        unsafe { with_element(element, at, stride, &mut body) }.map_err(at_element(at))?;
+        let mut call = || {
+            // SAFETY: as above.
+            let claimed = unsafe { struct_size(element)? };
+            if claimed != stride {
+                let name = T::NAME;
+                return Err(fail!(
+                    InvalidArgument,
+                    "struct_size of {name} number {at} is {claimed}, but {stride} in the first"
+                ));
+            }
+            if stride == size_of::<T>() {
+                // SAFETY: the struct is complete; it has integers and pointers, for which all values are valid.
+                return body(unsafe { &*element });
+            }
+            // SAFETY: it has the size that was checked above.
+            body(&unsafe { copy_of(element, stride)? })
+        };
+        call().map_err(at_element(at))?;
     }
     Ok(())
-}
-
-/// Calls `body` with an element. If the caller's struct does not have this version's size, calls it with a
-/// copy.
-///
-/// # Safety
-/// `element` points to `stride` bytes.
-unsafe fn with_element<T: SizedStruct>(
-    element: *const T,
-    at: usize,
-    stride: usize,
-    body: &mut impl FnMut(&T) -> Result<()>,
-) -> Result<()> {
-    if !element.is_aligned() {
-        return Err(fail!(InvalidArgument, "{} is not aligned to {} bytes", T::NAME, align_of::<T>()));
-    }
-    // SAFETY: it is aligned, and the struct begins with its size.
-    let claimed = unsafe { element.cast::<usize>().read() };
-    if claimed != stride {
-        check_size::<T>(claimed)?;
-        return Err(fail!(
-            InvalidArgument,
-            "struct_size of {} number {at} is {claimed}, but {stride} in the first",
-            T::NAME
-        ));
-    }
-    if stride == size_of::<T>() {
-        // SAFETY: the struct is complete; it has integers and pointers, for which all values are valid.
-        return body(unsafe { &*element });
-    }
-    // SAFETY: it has the size that was checked above.
-    body(&unsafe { copy_of(element, stride)? })
 }
 
 /// A flag that the caller passed as an integer.

@@ -3,7 +3,7 @@
 use crate::cache::{Cache, Key, Memory, Policy};
 use crate::capi::advanced::cached_slice::{key_of, CachedSlice};
 use crate::capi::advanced::hooks::{thread_hooks, zt_thread_hooks};
-use crate::capi::arg::{self, ArrayNames};
+use crate::capi::arg;
 use crate::capi::guard::{guard, guard_value};
 use crate::capi::reading::batch::{zt_read_request, Target};
 use crate::capi::sized::{of_fields, sized_struct};
@@ -335,5 +335,5 @@ unsafe fn for_each_slice(
         body(request, target, &key)
     };
     // SAFETY: the caller ensures this.
-    unsafe { arg::for_each(first, count, ArrayNames("slices", "slice"), with_key) }
+    unsafe { arg::for_each(first, count, "slice", with_key) }
 }

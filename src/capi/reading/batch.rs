@@ -1,6 +1,6 @@
 //! Batches: many reads in one call, sorted by file offset, on several threads.
 
-use crate::capi::arg::{self, ArrayNames};
+use crate::capi::arg;
 use crate::capi::finding::component::zt_component;
 use crate::capi::finding::object::{hyperslab, zt_object};
 use crate::capi::guard::guard;
@@ -202,7 +202,7 @@ unsafe fn plan<'a>(
         Ok(())
     };
     // SAFETY: requests has count structs.
-    unsafe { arg::for_each(requests, count, REQUESTS, &mut add)? };
+    unsafe { arg::for_each(requests, count, "request", &mut add)? };
     if !is_disjoint {
         check_disjoint(&plan)?;
     }
@@ -226,9 +226,6 @@ pub(in crate::capi) fn check_disjoint(plan: &[Request<'_>]) -> Result<()> {
     }
     Ok(())
 }
-
-/// The names of requests in messages.
-pub(in crate::capi) const REQUESTS: ArrayNames = ArrayNames("requests", "request");
 
 /// Checks a request and adds it to `plan`, which has reserved memory for it. It is built in place because a
 /// request is large.

@@ -5,7 +5,7 @@ use crate::capi::arg;
 use crate::capi::guard::{deliver, guard, guard_value};
 use crate::capi::handle_table::{zt_file, FileReference};
 use crate::capi::reading::batch::{
-    add_request, check_disjoint, stats_of, zt_read_request, zt_read_stats, Target, REQUESTS,
+    add_request, check_disjoint, stats_of, zt_read_request, zt_read_stats, Target,
 };
 use crate::capi::status::zt_status;
 use crate::capi::streaming::event::{
@@ -259,7 +259,7 @@ unsafe fn plan(
         Ok(())
     };
     // SAFETY: requests has count structs.
-    unsafe { arg::for_each(requests, count, REQUESTS, &mut with)? };
+    unsafe { arg::for_each(requests, count, "request", &mut with)? };
     let has_rows = plan.iter().any(|request| matches!(request.dst, Destination::Rows(_)));
     let places = || plan.iter().flat_map(Request::places);
     if has_rows || !places().is_sorted_by(|one, other| one.0.saturating_add(one.1) <= other.0) {

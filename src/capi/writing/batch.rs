@@ -1,7 +1,6 @@
 //! Writes many dense objects in one call.
 
 use crate::capi::arg;
-use crate::capi::reading::batch::REQUESTS;
 use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{self as types, zt_dtype, zt_encoding, zt_type};
@@ -74,7 +73,7 @@ unsafe fn objects<'a>(requests: *const zt_write_request, count: usize) -> Result
         Ok(())
     };
     // SAFETY: the caller ensures this.
-    unsafe { arg::for_each(requests, count, REQUESTS, add)? };
+    unsafe { arg::for_each(requests, count, "request", add)? };
     Ok(objects)
 }
 

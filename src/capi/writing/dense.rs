@@ -1,6 +1,6 @@
 //! Writes an object in one call.
 
-use crate::capi::arg::{self, ArrayNames};
+use crate::capi::arg;
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{self as types, zt_dtype, zt_type};
 use crate::capi::writing::options::{self, zt_component_desc, zt_object_desc};
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn zt_write_object(
                 components.push((spec, data.unwrap_or_default()));
                 Ok(())
             };
-            arg::for_each(desc.components, count, ArrayNames("components", "component"), add)?;
+            arg::for_each(desc.components, count, "component", add)?;
             writer.write_object(&object, options::attributes(&desc)?, &components)
         }
     })
