@@ -376,7 +376,7 @@ pub(super) unsafe fn for_each<T: SizedStruct>(
                 ));
             }
             if stride == size_of::<T>() {
-                // SAFETY: the struct is complete; it has integers and pointers, for which all values are valid.
+                // SAFETY: the struct is complete. It has integers and pointers: all their values are valid.
                 return body(unsafe { &*element });
             }
             // SAFETY: it has the size that was checked above.

@@ -1,10 +1,10 @@
 //! Slices of models that are larger than memory: pinned while they are used, read ahead, evicted for others.
 
-use crate::cache::{Cache, Key, Memory, Policy};
+use crate::cache::{Cache, Key, Memory, Pinned, Policy};
 use crate::capi::advanced::cached_slice::{key_of, CachedSlice};
 use crate::capi::advanced::hooks::{thread_hooks, zt_thread_hooks};
 use crate::capi::arg;
-use crate::capi::guard::{guard, guard_value};
+use crate::capi::guard::{deliver, guard, guard_value};
 use crate::capi::reading::batch::{zt_read_request, Target};
 use crate::capi::sized::{of_fields, sized_struct};
 use crate::capi::status::zt_status;
@@ -13,7 +13,7 @@ use crate::memory::{try_box, SlotMemory};
 use crate::threads;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::ptr::{null_mut, NonNull};
+use std::ptr::NonNull;
 use std::time::Duration;
 
 /// Slices of open files in a fixed amount of memory (ztensor_advanced.h).
@@ -130,14 +130,10 @@ pub unsafe extern "C" fn zt_cache_create(
     options: *const zt_cache_options,
     cache: Option<&mut MaybeUninit<*mut zt_cache>>,
 ) -> zt_status {
-    guard(|| {
-        let cache = arg::required(cache, "cache")?;
-        cache.write(null_mut());
-        // SAFETY: options is NULL or has the size it gives.
-        let options = unsafe { arg::required_struct(options)? };
-        // SAFETY: the memory and the functions are as zt_cache_options demands.
-        cache.write(Box::into_raw(try_box(unsafe { new_cache(&options)? })?));
-        Ok(())
+    deliver(cache, "cache", || {
+        // SAFETY: options is NULL or has the size it gives. Memory and functions are as it demands.
+        let cache = unsafe { new_cache(&arg::required_struct(options)?)? };
+        Ok(Box::into_raw(try_box(cache)?))
     })
 }
 
@@ -196,20 +192,19 @@ pub unsafe extern "C" fn zt_cache_get(
 ) -> zt_status {
     guard(|| {
         let cache = arg::required(cache, "cache")?;
-        // SAFETY: both are NULL or have the size they give.
-        let (request, size) = unsafe { (arg::required_struct(slice)?, arg::struct_size(out.cast_const())?) };
-        if size == 0 {
-            return Err(fail!(InvalidArgument, "out is NULL"));
-        }
-        // SAFETY: the slice is as for zt_read_batch.
-        let (target, key) = unsafe { key_of(&request)? };
-        let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
-        // SAFETY: as above.
-        let make = &mut || unsafe { CachedSlice::new(target, &request, cache.verify) };
-        let pinned = cache.cache.get(&key, timeout, make)?;
-        let (data, size) = (pinned.data.as_ptr().cast_const().cast(), pinned.size);
-        // SAFETY: out has the size it gives.
-        unsafe { arg::fill(out, zt_cache_pin { struct_size: 0, data, size, pin: pinned.number }) }
+        // SAFETY: it is NULL or has the size it gives.
+        let request = unsafe { arg::required_struct(slice)? };
+        let pin = || {
+            // SAFETY: the slice is as for zt_read_batch.
+            let (target, key) = unsafe { key_of(&request)? };
+            let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
+            // SAFETY: as above.
+            let make = &mut || unsafe { CachedSlice::new(target, &request, cache.verify) };
+            let Pinned { data, size, number: pin } = cache.cache.get(&key, timeout, make)?;
+            Ok(zt_cache_pin { struct_size: 0, data: data.as_ptr().cast_const().cast(), size, pin })
+        };
+        // SAFETY: out is NULL or has the size it gives.
+        unsafe { arg::fill_required(out, pin) }
     })
 }
 
@@ -297,17 +292,13 @@ pub unsafe extern "C" fn zt_cache_get_stats(
     stats: *mut zt_cache_stats,
 ) -> zt_status {
     guard(|| {
-        let cache = arg::required(cache, "cache")?;
-        if stats.is_null() {
-            return Err(fail!(InvalidArgument, "stats is NULL"));
-        }
-        let now = cache.cache.stats();
+        let now = arg::required(cache, "cache")?.cache.stats();
         let filled = of_fields!(zt_cache_stats {
             slots, used, pinned, queued, overhead, hits, joined, misses, prefetches, prefetches_used,
             prefetches_dropped, evictions, failures, bytes_read
         } of now);
-        // SAFETY: stats has the size it gives.
-        unsafe { arg::fill(stats, filled) }
+        // SAFETY: stats is NULL or has the size it gives.
+        unsafe { arg::fill_required(stats, || Ok(filled)) }
     })
 }
 

@@ -117,14 +117,13 @@ pub unsafe extern "C" fn zt_load_next(
 ) -> zt_status {
     guard(|| {
         let load = arg::required(load, "load")?;
-        arg::required((!event.is_null()).then_some(()), "event")?;
-        // SAFETY: event has the size it gives.
-        unsafe { arg::struct_size(event.cast_const())? };
-        load.check_here()?;
-        let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
-        let next = event_of(load.group.value().next(timeout));
-        // SAFETY: as above.
-        unsafe { arg::fill(event, next) }
+        let next = || {
+            load.check_here()?;
+            let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
+            Ok(event_of(load.group.value().next(timeout)))
+        };
+        // SAFETY: event is NULL or has the size it gives.
+        unsafe { arg::fill_required(event, next) }
     })
 }
 
