@@ -4,7 +4,7 @@ use crate::error::{fail, Result};
 use std::ptr::NonNull;
 
 /// The most numbers in a key. A hyperslab needs three for each dimension.
-const MAX_WORDS: usize = 40;
+const MAX_WORDS: usize = 44;
 
 /// Identifies a slice. It has a fixed size, so lookups and the cache's tables do not allocate.
 #[derive(Clone, Copy)]

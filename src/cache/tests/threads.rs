@@ -308,7 +308,7 @@ fn a_slice_or_a_slot_that_does_not_fit_is_over_the_limit() {
         assert_eq!(made.err().unwrap().cause(), Cause::Limit);
     }
     let mut wide = key(1);
-    assert_eq!(wide.extend(&[0; 40]).err().unwrap().cause(), Cause::Unsupported);
+    assert_eq!(wide.extend(&[0; 44]).err().unwrap().cause(), Cause::Unsupported);
     assert_eq!(wide.words(), [1]);
 }
 

@@ -2,20 +2,13 @@
 
 use crate::cache::{Key, Slice};
 use crate::capi::arg;
-use crate::capi::handle_table::{zt_component, zt_object, FileReference};
+use crate::capi::handle_table::FileReference;
 use crate::capi::reading::batch::{request_without_dst, zt_read_request, Target};
 use crate::error::{fail, Result};
 use crate::reader::{BatchOptions, BatchStats, Destination, Direct, File};
-use std::ptr::null;
 
-/// Flags for the arrays of a request that are not NULL. These are 1, 2 and 4.
-const START: u64 = 1;
-const COUNT: u64 = 2;
-const STEP: u64 = 4;
-/// Flag for a request for the numbers of an object.
-const OF_OBJECT: u64 = 16;
-/// Flag for a request with rows, a digest check or a conversion. Its key has five more numbers.
-const HAS_MORE: u64 = 8;
+/// How many numbers of a key come before those of the arrays.
+const NUMBERS: usize = 8;
 
 /// The key of a slice: all numbers of the request except its destination and its tag.
 ///
@@ -42,7 +35,7 @@ pub(in crate::capi) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(T
         convert,
         lossy,
         reserved: _,
-        object: _,
+        object,
     } = *request;
     if dst_stride != 0 {
         return Err(fail!(
@@ -52,74 +45,30 @@ pub(in crate::capi) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(T
     }
     // SAFETY: each is NULL, or valid as long as its file is open.
     let target: Target<'f> = unsafe { Target::of(request)? };
-    let of_object = if let Target::Object(_) = target { OF_OBJECT } else { 0 };
-    let arrays = [(start, START), (count, COUNT), (step, STEP)];
-    let present = arrays.iter().filter(|(array, _)| !array.is_null());
-    let arrays_there = present.clone().fold(0, |flags, (_, flag)| flags | flag);
-    let more = [
-        rows,
-        row_length,
-        row_stride,
-        u64::from(verify) << 32 | u64::from(u32::from_ne_bytes(convert.to_ne_bytes())),
-        u64::from(lossy),
-    ];
-    let flags = arrays_there | of_object | if more == [0; 5] { 0 } else { HAS_MORE };
+    let arrays = [start, count, step].into_iter().filter(|array| !array.is_null());
+    // Which pointers are set, one bit each. A component and an object may have the same handle, so the object
+    // is one of them.
+    let is_set = [object.is_null(), start.is_null(), count.is_null(), step.is_null()].map(|is_null| !is_null);
+    let flags = is_set.into_iter().fold(0, |flags, is_set| flags << 1 | u32::from(is_set));
+    let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+    let handle = std::ptr::from_ref(target.handle()).addr() as u64;
+    let (options, conversion) = (pair(flags, verify), pair(convert as u32, lossy));
+    let numbers: [u64; NUMBERS] = [handle, offset, length, rows, row_length, row_stride, options, conversion];
     let mut key = Key::new();
-    key.extend(&[std::ptr::from_ref(target.handle()).addr() as u64, offset, length, flags])?;
-    if flags & HAS_MORE != 0 {
-        key.extend(&more)?;
-    }
-    if arrays_there != 0 {
+    key.extend(&numbers)?;
+    for array in arrays {
         let rank = target.object()?.shape().len();
-        for (array, _) in present {
-            // SAFETY: each array has as many numbers as the object has dimensions.
-            key.extend(unsafe { arg::slice(*array, rank, "an array of a slice")? })?;
-        }
+        // SAFETY: each array has as many numbers as the object has dimensions.
+        key.extend(unsafe { arg::slice(array, rank, "an array of a slice")? })?;
     }
     Ok((target, key))
-}
-
-/// The request for a key, without a destination.
-fn request_of(key: &Key, component: *const zt_component, object: *const zt_object) -> zt_read_request {
-    let flags = key.words().get(3).copied().unwrap_or(0);
-    let count = if flags & HAS_MORE == 0 { 4 } else { 9 };
-    let (numbers, arrays) = key.words().split_at_checked(count).unwrap_or_default();
-    let number = |at: usize| numbers.get(at).copied().unwrap_or(0);
-    let rank = arrays.len().checked_div((flags & (START | COUNT | STEP)).count_ones() as usize).unwrap_or(0);
-    let mut rest = arrays;
-    let mut next = |flag: u64| {
-        if flags & flag == 0 {
-            return null();
-        }
-        let (array, others) = rest.split_at_checked(rank).unwrap_or_default();
-        rest = others;
-        array.as_ptr()
-    };
-    zt_read_request {
-        struct_size: size_of::<zt_read_request>(),
-        component,
-        offset: number(1),
-        length: number(2),
-        start: next(START),
-        count: next(COUNT),
-        step: next(STEP),
-        rows: number(4),
-        row_length: number(5),
-        row_stride: number(6),
-        verify: u32::try_from(number(7) >> 32).unwrap_or(0),
-        convert: i32::from_ne_bytes(u32::try_from(number(7) & 0xffff_ffff).unwrap_or(0).to_ne_bytes()),
-        lossy: u32::try_from(number(8)).unwrap_or(0),
-        object,
-        ..arg::zeroed()
-    }
 }
 
 /// A requested slice. It has a reference to its file.
 pub(in crate::capi) struct CachedSlice {
     file: FileReference,
-    /// Either this or `object` is NULL.
-    component: *const zt_component,
-    object: *const zt_object,
+    /// Its arrays may be gone. The key has their numbers.
+    request: zt_read_request,
     size: usize,
     verify: bool,
     is_callers_thread: bool,
@@ -143,8 +92,7 @@ impl CachedSlice {
         Ok(CachedSlice {
             // SAFETY: the target's file is open.
             file: unsafe { FileReference::new(target.handle().file()) },
-            component: request.component,
-            object: request.object,
+            request: *request,
             size: arg::to_usize(size, "a slice")?,
             verify,
             is_callers_thread: target.is_callers_thread()?,
@@ -163,9 +111,19 @@ impl Slice for CachedSlice {
 
     /// Reads on this thread alone, with as little temporary memory as possible.
     fn read(&self, key: &Key, dst: &mut [u8]) -> Result<()> {
-        let request = request_of(key, self.component, self.object);
-        // SAFETY: our reference keeps the file open. The request was checked; its arrays are in the key.
-        let mut planned = unsafe { request_without_dst(Target::of(&request)?, &request)? };
+        let mut request = self.request;
+        // SAFETY: our reference keeps the file open.
+        let target: Target<'_> = unsafe { Target::of(&request)? };
+        let (rank, mut arrays) = (target.object()?.shape().len(), key.words().get(NUMBERS..));
+        for array in [&mut request.start, &mut request.count, &mut request.step] {
+            if !array.is_null() {
+                let numbers = arrays.and_then(|arrays| arrays.split_at_checked(rank));
+                let (numbers, rest) = numbers.ok_or_else(|| fail!(Internal, "a key without its arrays"))?;
+                (*array, arrays) = (numbers.as_ptr(), Some(rest));
+            }
+        }
+        // SAFETY: as above. The request was checked, and its arrays are in the key.
+        let mut planned = unsafe { request_without_dst(target, &request)? };
         if planned.size() != self.size as u64 {
             return Err(fail!(Internal, "a slice of {} bytes has become {}", self.size, planned.size()));
         }
