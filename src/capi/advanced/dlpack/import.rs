@@ -12,23 +12,23 @@ use std::ffi::c_char;
 /// No library has tensors with more dimensions, so a larger rank is refused before memory is allocated.
 const MAX_DIMENSIONS: i32 = 4096;
 
-/// The shape and strides (in elements), and the number of elements. They were copied and checked.
-struct Layout {
+/// The shape and the number of elements, which were checked, and the strides in elements, which were not.
+struct Layout<'t> {
     shape: Vec<u64>,
-    strides: Vec<i64>,
+    /// `None` if the elements are contiguous in row-major order.
+    strides: Option<&'t [i64]>,
     elements: usize,
 }
 
 /// # Safety
 /// The tensor's shape and strides are NULL or point to ndim numbers.
-unsafe fn layout(tensor: &Tensor, width: usize) -> Result<Layout> {
+unsafe fn layout(tensor: &Tensor, width: usize) -> Result<Layout<'_>> {
     let ndim = tensor.ndim;
     let rank = usize::try_from(ndim).ok().filter(|_| ndim <= MAX_DIMENSIONS);
     let rank = rank.ok_or_else(|| fail!(InvalidArgument, "a tensor of {ndim} dimensions"))?;
     // SAFETY: as demanded above.
     let given: &[i64] = unsafe { arg::slice(tensor.shape, rank, "shape")? };
-    let (mut shape, mut strides) = (with_capacity(rank)?, with_capacity(rank)?);
-    let mut elements = 1usize;
+    let (mut shape, mut elements) = (with_capacity(rank)?, 1usize);
     for dimension in given {
         let size = usize::try_from(*dimension)
             .map_err(|_| fail!(InvalidArgument, "a tensor with a dimension of {dimension}"))?;
@@ -44,39 +44,28 @@ unsafe fn layout(tensor: &Tensor, width: usize) -> Result<Layout> {
             "a tensor of {elements} elements of {width} bytes does not fit in memory"
         ));
     }
-    if tensor.strides.is_null() {
-        strides.resize(rank, 1); // within what was reserved
-        let mut stride = 1i64;
-        for (place, dimension) in strides.iter_mut().zip(given).rev() {
-            *place = stride;
-            stride = stride.saturating_mul((*dimension).max(1));
-        }
-    } else {
+    let strides = match tensor.strides.is_null() {
+        true => None,
         // SAFETY: as demanded above.
-        strides.extend_from_slice(unsafe { arg::slice(tensor.strides, rank, "strides")? });
-    }
+        false => Some(unsafe { arg::slice(tensor.strides, rank, "strides")? }),
+    };
+    // The stride of a dimension of 1 does not matter.
+    let mut expected = 1i64;
+    let is_gap = |(dimension, stride): (&i64, &i64)| {
+        let found = *dimension != 1 && *stride != expected;
+        expected = expected.saturating_mul(*dimension);
+        found
+    };
+    let strides = strides.filter(|strides| given.iter().zip(*strides).rev().any(is_gap));
     Ok(Layout { shape, strides, elements })
 }
 
-impl Layout {
-    /// Whether the elements are contiguous in row-major order. The stride of a dimension of 1 does not
-    /// matter.
-    fn is_compact(&self) -> bool {
-        let mut expected = 1i64;
-        for (dimension, stride) in self.shape.iter().zip(&self.strides).rev() {
-            if *dimension != 1 && *stride != expected {
-                return self.elements == 0;
-            }
-            expected = expected.saturating_mul(i64::try_from(*dimension).unwrap_or(i64::MAX));
-        }
-        true
-    }
-
+impl Layout<'_> {
     /// Copies the elements into row-major order.
     ///
     /// # Safety
     /// Each element that shape and strides refer to has `width` readable bytes.
-    unsafe fn pack(&self, first: *const u8, width: usize) -> Result<Vec<u8>> {
+    unsafe fn pack(&self, strides: &[i64], first: *const u8, width: usize) -> Result<Vec<u8>> {
         let mut packed = with_capacity(self.elements.saturating_mul(width))?;
         let mut at: Vec<u64> = filled(0, self.shape.len())?; // within what was reserved
         let step = |stride: i64, times: i64| -> Result<isize> {
@@ -90,7 +79,7 @@ impl Layout {
         for _ in 0..self.elements {
             // SAFETY: an element of the tensor; the vector has space for all elements.
             packed.extend_from_slice(unsafe { std::slice::from_raw_parts(place, width) });
-            for ((index, dimension), stride) in at.iter_mut().zip(&self.shape).zip(&self.strides).rev() {
+            for ((index, dimension), stride) in at.iter_mut().zip(&self.shape).zip(strides).rev() {
                 *index = index.saturating_add(1);
                 if *index < *dimension {
                     place = place.wrapping_offset(step(*stride, 1)?);
@@ -125,15 +114,14 @@ unsafe fn write(writer: &mut Writer, name: &str, tensor: &Tensor) -> Result<()> 
     let offset = arg::to_usize(tensor.byte_offset, "byte_offset")?;
     let first = tensor.data.cast::<u8>().cast_const().wrapping_add(offset);
     let packed;
-    let bytes: &[u8] = if layout.elements == 0 {
-        &[]
-    } else if layout.is_compact() {
-        // SAFETY: the tensor is compact and has this many elements; the product was checked.
-        unsafe { arg::slice(first, layout.elements.saturating_mul(width), "data")? }
-    } else {
-        // SAFETY: as demanded above.
-        packed = unsafe { layout.pack(first, width)? };
-        &packed
+    let bytes: &[u8] = match layout.strides.filter(|_| layout.elements > 0) {
+        // SAFETY: the elements are contiguous; the product was checked.
+        None => unsafe { arg::slice(first, layout.elements.saturating_mul(width), "data")? },
+        Some(strides) => {
+            // SAFETY: as demanded above.
+            packed = unsafe { layout.pack(strides, first, width)? };
+            &packed
+        }
     };
     let component =
         ComponentSpec { logical: logical.map(LogicalSpec::Known), ..ComponentSpec::new("data", dtype) };
