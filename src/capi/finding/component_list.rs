@@ -75,9 +75,13 @@ pub unsafe extern "C" fn zt_component_list(
     filled: Option<&mut MaybeUninit<usize>>,
 ) -> zt_status {
     guard(|| {
-        // SAFETY: the caller ensures this.
-        let list = |file| unsafe { list(file, object, first, infos, count) };
-        arg::put(filled, "filled", || list(arg::required(file, "file")?))
+        arg::put(filled, "filled", || {
+            let file = arg::required(file, "file")?;
+            let Range { start, end } = component_range(file, object)?;
+            let start = start.saturating_add(first).min(end);
+            // SAFETY: infos has count structs; the first begins with its size.
+            unsafe { fill_array(infos, count, start..end, |index| info(file, index)) }
+        })
     })
 }
 
@@ -92,23 +96,6 @@ pub unsafe extern "C" fn zt_component_get_info(
         // SAFETY: info is NULL or has the size it gives.
         unsafe { arg::fill_required(info, || Ok(self::info(component.owner(), component.handle.index()))) }
     })
-}
-
-/// Fills the structs. Returns how many.
-///
-/// # Safety
-/// `infos` is NULL or has `count` structs; the first begins with its size.
-unsafe fn list(
-    file: &zt_file,
-    object: Option<&zt_object>,
-    first: usize,
-    infos: *mut zt_component_info,
-    count: usize,
-) -> Result<usize> {
-    let Range { start, end } = component_range(file, object)?;
-    let start = start.saturating_add(first).min(end);
-    // SAFETY: the caller ensures this.
-    unsafe { fill_array(infos, count, start..end, |index| info(file, index)) }
 }
 
 /// The components of the file that are listed.

@@ -81,8 +81,13 @@ pub unsafe extern "C" fn zt_object_list(
     filled: Option<&mut MaybeUninit<usize>>,
 ) -> zt_status {
     guard(|| {
-        // SAFETY: the caller ensures this.
-        arg::put(filled, "filled", || unsafe { list(file, first, infos, count) })
+        arg::put(filled, "filled", || {
+            let file = arg::required(file, "file")?;
+            let objects = file.file().manifest().objects.get(first..).unwrap_or_default();
+            let (writer, found) = (InfoWriter::new(file), objects.iter().zip(first..));
+            // SAFETY: infos has count structs; the first begins with its size.
+            unsafe { fill_array(infos, count, found, |(object, index)| writer.info(index, object)) }
+        })
     })
 }
 
@@ -100,24 +105,6 @@ pub unsafe extern "C" fn zt_object_get_info(
         // SAFETY: info is NULL or has the size it gives.
         unsafe { arg::fill_required(info, || Ok(InfoWriter::new(file).info(index, entry))) }
     })
-}
-
-/// Fills the structs. Returns how many.
-///
-/// # Safety
-/// `infos` is NULL or has `count` structs; the first begins with its size.
-unsafe fn list(
-    file: Option<&zt_file>,
-    first: usize,
-    infos: *mut zt_object_info,
-    count: usize,
-) -> Result<usize> {
-    let file = arg::required(file, "file")?;
-    let objects = file.file().manifest().objects.get(first..).unwrap_or_default();
-    let writer = InfoWriter::new(file);
-    let found = objects.iter().zip(first..);
-    // SAFETY: the caller ensures this.
-    unsafe { fill_array(infos, count, found, |(object, index)| writer.info(index, object)) }
 }
 
 /// Fills the front of an array of `count` structs: `describe` makes one of each that is found. Returns how
