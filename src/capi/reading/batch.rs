@@ -183,7 +183,7 @@ unsafe fn plan<'a>(
             Ok(target) => target,
             Err(error) => return refused(request.tag, error),
         };
-        if !std::ptr::eq(target.owner(), file) {
+        if !std::ptr::eq(target.handle().file(), file) {
             return Err(fail!(InvalidArgument, "its component or object belongs to another file"));
         }
         // SAFETY: the caller ensures this.
@@ -312,14 +312,6 @@ impl<'a> Target<'a> {
             (None, Some(_)) => Err(fail!(InvalidArgument, "object is set, but convert is 0")),
             (None, None) => Err(fail!(InvalidArgument, "both component and object are NULL")),
             (Some(_), Some(_)) => Err(fail!(InvalidArgument, "it has both a component and an object")),
-        }
-    }
-
-    /// The file that it belongs to.
-    pub(in crate::capi) fn owner(self) -> &'a zt_file {
-        match self {
-            Target::Component(component) => component.owner(),
-            Target::Object(object) => object.owner(),
         }
     }
 

@@ -49,9 +49,6 @@ pub unsafe extern "C" fn zt_load_get_part_stats(
         let load = arg::required(load, "load")?;
         arg::put(filled, "filled", || {
             load.check_here()?;
-            if count == 0 {
-                return Ok(0);
-            }
             let parts = load.parts()?.get(first..).unwrap_or_default().iter();
             let found = parts.map_while(|read| Some((read, load.source_stats(read)?)));
             // SAFETY: stats has count structs; the first begins with its size.
