@@ -4,7 +4,7 @@ use crate::capi::arg;
 use crate::capi::guard::{deliver, guard};
 use crate::capi::opening::open::zt_file;
 use crate::capi::opening::options::{opened, zt_open_options};
-use crate::capi::opening::progress::{outcome, Context};
+use crate::capi::opening::progress::outcome;
 use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
 use crate::error::{fail, try_format, Result};
@@ -74,7 +74,6 @@ sized_struct!(zt_source:
 
 /// [`zt_source`] as a [`ByteSource`]. Dropping it calls `close`.
 pub(in crate::capi) struct CallbackSource {
-    context: Context,
     functions: zt_source,
     profile: Profile,
     size: u64,
@@ -88,8 +87,7 @@ unsafe impl Sync for CallbackSource {}
 impl CallbackSource {
     /// Takes ownership of the functions: `close` will be called from here on.
     fn taken(functions: zt_source) -> Self {
-        let profile = Profile::calls();
-        CallbackSource { context: Context(functions.context), functions, profile, size: 0 }
+        CallbackSource { functions, profile: Profile::calls(), size: 0 }
     }
 
     /// Takes ownership of the functions, checks them, and gets the size.
@@ -101,7 +99,7 @@ impl CallbackSource {
             return Err(fail!(InvalidArgument, "zt_source.read_at is NULL"));
         }
         // SAFETY: the caller's function, called as declared.
-        outcome(unsafe { size(source.context.get(), &raw mut source.size) }, "zt_source.size")?;
+        outcome(unsafe { size(functions.context, &raw mut source.size) }, "zt_source.size")?;
         Ok(source)
     }
 }
@@ -141,7 +139,7 @@ impl ByteSource for CallbackSource {
             return Ok(());
         }
         // SAFETY: the caller's function, called as declared; dst has that many writable bytes.
-        let status = unsafe { read_at(self.context.get(), offset, dst.as_mut_ptr().cast(), dst.len()) };
+        let status = unsafe { read_at(self.functions.context, offset, dst.as_mut_ptr().cast(), dst.len()) };
         outcome(status, "zt_source.read_at")
             .map_err(|e| e.within(format_args!("could not read {} bytes at {offset}", dst.len())))
     }
@@ -161,7 +159,7 @@ impl ByteSource for CallbackSource {
             return Ok(());
         }
         // SAFETY: the caller's function, called as declared; each dst has that many writable bytes.
-        let status = unsafe { read_many(self.context.get(), given.as_ptr(), given.len()) };
+        let status = unsafe { read_many(self.functions.context, given.as_ptr(), given.len()) };
         outcome(status, "zt_source.read_many")
             .map_err(|e| e.within(format_args!("could not read {} ranges", given.len())))
     }
@@ -179,7 +177,7 @@ impl Drop for CallbackSource {
     fn drop(&mut self) {
         if let Some(close) = self.functions.close.take() {
             // SAFETY: the caller's function; `take` ensures that it is called once.
-            unsafe { close(self.context.get()) };
+            unsafe { close(self.functions.context) };
         }
     }
 }

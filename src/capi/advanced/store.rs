@@ -5,7 +5,7 @@ use crate::capi::arg;
 use crate::capi::guard::{deliver, guard};
 use crate::capi::opening::open::zt_file;
 use crate::capi::opening::options::{opened, zt_open_options};
-use crate::capi::opening::progress::{outcome, Context};
+use crate::capi::opening::progress::outcome;
 use crate::capi::sized::sized_struct;
 use crate::capi::status::{value, zt_status};
 use crate::error::{fail, Error, Result};
@@ -53,7 +53,6 @@ const THREADS: usize = 16;
 
 /// [`zt_store`] as a [`Store`].
 struct CallbackStore {
-    context: Context,
     open: unsafe extern "C" fn(*mut c_void, *const c_char, *mut zt_source) -> zt_status,
     functions: zt_store,
 }
@@ -99,9 +98,9 @@ impl Store for CallbackStore {
         let Some(list) = self.functions.list else { return Ok(false) };
         let folder = c_name(path)?;
         let mut names = Names { body, failure: None };
+        let (context, to) = (self.functions.context, (&raw mut names).cast());
         // SAFETY: the caller's function; the name ends in a NUL, and the names are for `add`.
-        let status =
-            unsafe { list(self.context.get(), folder.as_ptr().cast(), Some(add), (&raw mut names).cast()) };
+        let status = unsafe { list(context, folder.as_ptr().cast(), Some(add), to) };
         match names.failure {
             Some(failure) => Err(failure),
             None if status == value::ZT_ERROR_NOT_FOUND as zt_status => Ok(false),
@@ -113,7 +112,7 @@ impl Store for CallbackStore {
         let name = c_name(path)?;
         let mut source = zt_source { struct_size: size_of::<zt_source>(), ..arg::zeroed() };
         // SAFETY: the caller's function; the name ends in a NUL, and the source is there to be filled.
-        let status = unsafe { (self.open)(self.context.get(), name.as_ptr().cast(), &raw mut source) };
+        let status = unsafe { (self.open)(self.functions.context, name.as_ptr().cast(), &raw mut source) };
         outcome(status, "zt_store.open")?;
         // The function may have changed the size. Set it to the whole struct, because its close has to be
         // called.
@@ -144,7 +143,7 @@ pub unsafe extern "C" fn zt_open_model_from(
         // SAFETY: store has the size it gives; name ends in a NUL.
         let (functions, name) = unsafe { (arg::required_struct::<zt_store>(store)?, arg::path(name)?) };
         let Some(open) = functions.open else { return Err(fail!(InvalidArgument, "zt_store.open is NULL")) };
-        let store = CallbackStore { context: Context(functions.context), open, functions };
+        let store = CallbackStore { open, functions };
         // SAFETY: options is NULL or has the size it gives.
         unsafe { opened(options, |wanted| File::open_model_from(&store, name, wanted)) }
     })
