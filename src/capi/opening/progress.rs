@@ -1,7 +1,7 @@
 //! The caller's functions: their context, their return values, and progress reports.
 
 use crate::capi::guard::{callback_error, clear_callback_message};
-use crate::capi::status::{value, zt_status, NAMES};
+use crate::capi::status::{self, value, zt_status, NAMES};
 use crate::error::{Cause, Result};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,29 +33,12 @@ pub(in crate::capi) fn outcome(status: zt_status, doing: &str) -> Result<()> {
         clear_callback_message();
         return Ok(());
     }
-    let known: [(value, Cause); 10] = [
-        (value::ZT_ERROR_INVALID_ARGUMENT, Cause::InvalidArgument),
-        (value::ZT_ERROR_NOT_FOUND, Cause::NotFound),
-        (value::ZT_ERROR_CANCELLED, Cause::Cancelled),
-        (value::ZT_ERROR_OUT_OF_MEMORY, Cause::OutOfMemory),
-        (value::ZT_ERROR_UNSUPPORTED, Cause::Unsupported),
-        (value::ZT_ERROR_LIMIT, Cause::Limit),
-        (value::ZT_ERROR_EXISTS, Cause::Exists),
-        (value::ZT_ERROR_STATE, Cause::State),
-        (value::ZT_ERROR_NO_FILE, Cause::NoFile),
-        (value::ZT_ERROR_TIMEOUT, Cause::Timeout),
-    ];
-    let found = known.into_iter().find(|(v, _)| status == *v as zt_status);
-    let cause = match found {
-        Some((_, cause)) => cause,
-        // These statuses carry details about a file that a callback cannot give, so only the number is kept.
-        None if (0..NAMES.len() as zt_status).contains(&status)
-            && status != value::ZT_ERROR_IO as zt_status =>
-        {
-            Cause::Caller(status)
-        }
-        None => Cause::Io,
-    };
+    use Cause::{Caller, Cancelled, Io, Limit, NoFile, OutOfMemory, Unsupported};
+    // The library handles these failures in their own ways. Of any other, only the number counts.
+    let handled = [Io, NoFile, OutOfMemory, Unsupported, Limit, Cancelled];
+    let cause = handled.into_iter().find(|cause| status::of(*cause) == status);
+    let is_status = (0..NAMES.len() as zt_status).contains(&status);
+    let cause = cause.unwrap_or(if is_status { Caller(status) } else { Io });
     Err(callback_error(cause, format_args!("the caller's {doing} returned status {status}")))
 }
 
