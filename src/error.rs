@@ -15,8 +15,8 @@ pub use rule::{Cause, Rule};
 
 use data::{ErrorData, ErrorPointer};
 pub(crate) use os::{is_refusal, SystemText};
+pub(crate) use text::{boundary, Quoted, MESSAGE_LIMIT};
 use text::{bounded_text, push_bounded, DETAIL_LIMIT};
-pub(crate) use text::{Quoted, MESSAGE_LIMIT};
 
 use std::fmt;
 

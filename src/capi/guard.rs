@@ -1,7 +1,7 @@
 //! The boundary to C: no panic unwinds into C, and every failure sets a status and a message.
 
 use super::status::{self, zt_status};
-use crate::error::{fail, Cause, Error, Result};
+use crate::error::{boundary, fail, Cause, Error, Result};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
@@ -163,11 +163,8 @@ pub(super) fn callback_error(cause: Cause, otherwise: std::fmt::Arguments<'_>) -
 /// Writes as much of `text` as fits, in whole characters. Line breaks are replaced, because messages have one
 /// line, and so are NULs, which would end the message for C. A path or a callback's message may have both.
 fn write_message(text: &str, message: &mut [u8; MESSAGE_CAPACITY]) {
-    let mut length = text.len().min(MESSAGE_CAPACITY.saturating_sub(1));
-    while !text.is_char_boundary(length) {
-        length = length.saturating_sub(1);
-    }
-    let text = if text.is_empty() { NO_MEMORY } else { text.get(..length).unwrap_or_default() };
+    let fits = boundary(text, MESSAGE_CAPACITY.saturating_sub(1));
+    let text = if text.is_empty() { NO_MEMORY } else { text.get(..fits).unwrap_or_default() };
     for (place, byte) in message.iter_mut().zip(text.bytes().chain([0])) {
         *place = if byte.is_ascii_control() { b' ' } else { byte };
     }

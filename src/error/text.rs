@@ -23,7 +23,7 @@ fn shown(text: &str) -> (&str, Option<&str>) {
 }
 
 /// The last character boundary at or before `at`.
-fn boundary(text: &str, at: usize) -> usize {
+pub(crate) fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 

@@ -5,9 +5,9 @@ use crate::capi::arg;
 use crate::capi::guard::{guard, guard_value};
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{self as types, dtype_number, zt_dtype};
-use crate::error::{fail, Error, Result};
+use crate::error::{boundary, fail, Error, Result};
 use crate::model::numbers;
-use crate::model::value::{bytes_of_size, record_size, Array, Value, ValueKind};
+use crate::model::value::{bytes_of_size, record_size, Value, ValueKind};
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null;
@@ -182,16 +182,11 @@ pub unsafe extern "C" fn zt_value_read_numbers(
         // SAFETY: value is NULL or a value of an open file.
         let found = unsafe { required(value)? };
         let items = match found.kind() {
-            // SAFETY: value is NULL or a value of an open file.
-            ValueKind::Array(_) => unsafe { array_that_fits(value, count)? }.len(),
-            ValueKind::Bool(_) | ValueKind::Unsigned(_) | ValueKind::Negative(_) | ValueKind::Float(_)
-                if count == 0 =>
-            {
-                return Err(fail!(BufferSize, "the value is a number, but count is 0"));
-            }
+            ValueKind::Array(items) => items.len(),
             ValueKind::Bool(_) | ValueKind::Unsigned(_) | ValueKind::Negative(_) | ValueKind::Float(_) => 1,
             _ => return Err(not_a("a number or an array of numbers")),
         };
+        check_count(items, count)?;
         // The product does not overflow, because the items fit in memory.
         // SAFETY: dst has space for count elements.
         let dst = unsafe { arg::bytes_mut(dst, items.saturating_mul(dtype.size()), "dst")? };
@@ -214,7 +209,10 @@ pub unsafe extern "C" fn zt_value_read_strings(
 ) -> zt_status {
     guard(|| {
         // SAFETY: value is NULL or a value of an open file.
-        let items = unsafe { array_that_fits(value, count)? };
+        let ValueKind::Array(items) = unsafe { required(value)? }.kind() else {
+            return Err(not_a("an array"));
+        };
+        check_count(items.len(), count)?;
         // SAFETY: strings has space for count elements.
         let strings = unsafe { arg::output_slice(strings, items.len(), "strings")? };
         let counted = if lengths.is_null() { 0 } else { items.len() };
@@ -235,16 +233,11 @@ pub unsafe extern "C" fn zt_value_read_strings(
     })
 }
 
-/// The items of an array. They have to fit in `count` elements of output.
-///
-/// # Safety
-/// As for [`required`].
-unsafe fn array_that_fits<'a>(value: *const zt_value, count: usize) -> Result<Array<'a>> {
-    // SAFETY: the caller ensures this.
-    let ValueKind::Array(items) = unsafe { required(value)? }.kind() else { return Err(not_a("an array")) };
-    match items.len() <= count {
-        true => Ok(items),
-        false => Err(fail!(BufferSize, "the array has {} elements, but count is {count}", items.len())),
+/// Refuses values that do not fit in `count` elements of output.
+fn check_count(values: usize, count: usize) -> Result<()> {
+    match values <= count {
+        true => Ok(()),
+        false => Err(fail!(BufferSize, "the number of values is {values}, but count is {count}")),
     }
 }
 
@@ -299,13 +292,16 @@ pub unsafe extern "C" fn zt_value_key_at(value: *const zt_value, index: usize) -
 /// The value of a text key in a map, by linear search (slow for large maps); NULL if absent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_find(value: *const zt_value, key: *const c_char) -> *const zt_value {
-    // SAFETY: value is NULL or a value of an open file.
-    let Some(value) = (unsafe { at(value) }) else { return null() };
-    guard_value(null(), || {
-        // SAFETY: key ends in a NUL.
-        let Ok(key) = (unsafe { arg::text(key, "key") }) else { return null() };
-        address(value.get(key))
-    })
+    // SAFETY: value is NULL or a value of an open file; key ends in a NUL.
+    unsafe { find(value, arg::bytes(key)) }
+}
+
+/// # Safety
+/// As for [`at`].
+unsafe fn find(map: *const zt_value, key: Option<&[u8]>) -> *const zt_value {
+    // SAFETY: the caller ensures this.
+    let found = unsafe { at(map) }.zip(key.and_then(|key| std::str::from_utf8(key).ok()));
+    guard_value(null(), || found.map_or(null(), |(map, key)| address(map.get(key))))
 }
 
 /// Writes a value as compact JSON. Values that JSON does not have become {"$bytes":"hex"}, {"$float":"nan"}
@@ -334,8 +330,7 @@ pub unsafe extern "C" fn zt_value_to_json(
         if only_asks {
             return Ok(());
         }
-        let space = text.len().min(size.saturating_sub(1));
-        let fits = (0..=space).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let fits = boundary(&text, size.saturating_sub(1));
         buf.get_mut(..fits)
             .unwrap_or_default()
             .copy_from_slice(text.as_bytes().get(..fits).unwrap_or_default());
@@ -356,13 +351,8 @@ pub unsafe extern "C" fn zt_value_find_n(
     key: *const c_char,
     length: usize,
 ) -> *const zt_value {
-    // SAFETY: value is NULL or a value of an open file.
-    let Some(value) = (unsafe { at(value) }) else { return null() };
-    guard_value(null(), || {
-        // SAFETY: key has length bytes.
-        let Ok(key) = (unsafe { arg::slice(key.cast::<u8>(), length, "key") }) else { return null() };
-        std::str::from_utf8(key).map_or(null(), |key| address(value.get(key)))
-    })
+    // SAFETY: value is NULL or a value of an open file; key has length bytes.
+    unsafe { find(value, arg::slice(key.cast(), length, "key").ok()) }
 }
 
 /// The dtype that the container states for a number or an array's elements (GGUF does), ZT_DTYPE_BOOL for a
