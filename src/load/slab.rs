@@ -182,13 +182,7 @@ impl Slab {
             source_offset += rest % dim.count * dim.stride;
             rest /= dim.count;
         }
-        Some(StridedBlocks {
-            source_offset,
-            dest_offset: index * count * self.block,
-            count,
-            stride,
-            block: self.block,
-        })
+        Some(StridedBlocks { source_offset, count, stride, block: self.block })
     }
 
     /// The position in the result of a byte of the array, if the slice has that byte.
@@ -264,8 +258,6 @@ fn check_dimension(dimension: usize, extent: u64, start: u64, count: u64, step: 
 pub(crate) struct StridedBlocks {
     /// The offset of the first block in the array.
     pub source_offset: u64,
-    /// The offset of the first block in the result; the others follow without gaps.
-    pub dest_offset: u64,
     /// The number of blocks, at least 1.
     pub count: u64,
     /// Distance between the starts of two neighbouring blocks in the source; at least `block`.
@@ -300,7 +292,6 @@ impl StridedBlocks {
             let first = i * per_piece;
             StridedBlocks {
                 source_offset: self.source_offset + first * self.stride,
-                dest_offset: self.dest_offset + first * self.block,
                 count: per_piece.min(self.count - first),
                 ..self
             }
