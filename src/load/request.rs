@@ -238,7 +238,7 @@ impl<'a> Request<'a> {
     }
 
     /// The address and size of each piece of memory that the request fills.
-    pub fn places(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+    pub fn places(&self) -> impl ExactSizeIterator<Item = (usize, usize)> + '_ {
         let (first, size, count, stride) = match &self.dst {
             Destination::Bytes(dst) => (dst.as_ptr().addr(), dst.len(), 1, 0),
             Destination::Rows(rows) => (rows.address(), rows.length(), rows.row_count(), rows.stride()),
@@ -252,14 +252,6 @@ impl<'a> Request<'a> {
         match &self.dst {
             Destination::Bytes(dst) => dst.as_ptr().expose_provenance(),
             Destination::Rows(rows) => rows.address(),
-        }
-    }
-
-    /// The length of [`Request::places`].
-    pub fn place_count(&self) -> usize {
-        match &self.dst {
-            Destination::Bytes(_) => 1,
-            Destination::Rows(rows) => rows.row_count(),
         }
     }
 

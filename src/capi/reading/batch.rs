@@ -211,7 +211,8 @@ unsafe fn plan<'a>(
 
 /// Refuses requests that fill the same memory, because they would race. No option allows this.
 pub(in crate::capi) fn check_disjoint(plan: &[Request<'_>]) -> Result<()> {
-    let mut places = with_capacity(plan.iter().map(Request::place_count).fold(0, usize::saturating_add))?;
+    let count = plan.iter().map(|request| request.places().len()).fold(0, usize::saturating_add);
+    let mut places = with_capacity(count)?;
     for (at, request) in plan.iter().enumerate() {
         places.extend(request.places().map(|(start, size)| (start, size, at))); // within what was reserved
     }
