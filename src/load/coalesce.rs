@@ -46,7 +46,7 @@ pub fn adjacent<'j, 'a: 'j>(
         Extent { count: 0, stored: 0, end: start, read_many: limits.read_many, ..Extent::of_one(start) };
     let (mut last, mut delivered) = (start, 0u64);
     for job in next.take(limits.max_count).take_while(|job| job.source == first.source) {
-        let Some(stored) = job.coalescable(limits.max_short) else { break };
+        let Some(stored) = job.stored().filter(|stored| *stored <= limits.max_short) else { break };
         // Jobs of a load need not be sorted by offset.
         if job.offset < last {
             break;

@@ -138,15 +138,20 @@ impl Job<'_> {
         }
     }
 
-    /// How many stored bytes the executor reads for the job from `offset` on.
-    pub fn stored_bytes(&self) -> u64 {
+    /// How many stored bytes the executor reads for the job from `offset` on. `None` if it reads nothing.
+    pub fn stored(&self) -> Option<u64> {
         match &self.work {
-            Work::Range(Finish::Copy | Finish::Hash) => self.dst.len() as u64,
-            Work::Range(Finish::Strided(blocks)) => blocks.source_size(),
+            Work::Range(Finish::Copy | Finish::Hash) => Some(self.dst.len() as u64),
+            Work::Range(Finish::Strided(blocks)) => Some(blocks.source_size()),
             Work::Range(Finish::Frames { borrowed: true, .. } | Finish::Decode { borrowed: true, .. })
-            | Work::Own(_) => 0,
-            Work::Range(Finish::Frames { stored, .. } | Finish::Decode { stored, .. }) => *stored,
+            | Work::Own(_) => None,
+            Work::Range(Finish::Frames { stored, .. } | Finish::Decode { stored, .. }) => Some(*stored),
         }
+    }
+
+    /// How many stored bytes the executor reads for the job.
+    pub fn stored_bytes(&self) -> u64 {
+        self.stored().unwrap_or(0)
     }
 
     /// The stored bytes that the executor reads for the job.
@@ -157,18 +162,6 @@ impl Job<'_> {
     /// Whether `dst` receives the stored bytes.
     pub fn is_in_place(&self) -> bool {
         matches!(self.work, Work::Range(Finish::Copy | Finish::Hash))
-    }
-
-    /// The size of the job's stored bytes, if it is at most `most` and they may be read together with other
-    /// jobs'.
-    pub fn coalescable(&self, most: u64) -> Option<u64> {
-        let alone = match &self.work {
-            Work::Own(_) => true,
-            Work::Range(Finish::Frames { borrowed, .. } | Finish::Decode { borrowed, .. }) => *borrowed,
-            Work::Range(_) => false,
-        };
-        let stored = self.stored_bytes();
-        (!alone && stored <= most).then_some(stored)
     }
 }
 
