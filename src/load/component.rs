@@ -210,22 +210,18 @@ impl<'f> StoredComponent<'f> {
     /// decoded bytes and that the limit allows them.
     pub fn check_whole_size(&self) -> Result<()> {
         match self.decoding {
-            Decoding::Raw => Ok(()),
             Decoding::Frames(codec) => self.check_size(codec, codec.known_size(self.stored().reader()?)?),
-            Decoding::Array => self.check_array_size(self.size),
-            Decoding::Numbers { .. } => Ok(()),
+            Decoding::Raw | Decoding::Array | Decoding::Numbers { .. } => self.check_array_size(self.size),
         }
     }
 
     /// Rejects a number of decoded bytes that an array cannot have. For frames, this is checked when the
     /// frames are found.
     pub(super) fn check_array_size(&self, wanted: u64) -> Result<()> {
+        let Decoding::Array = self.decoding else { return Ok(()) };
         let stored_size = self.entry.stored_size;
         let limit = decoded_limit(stored_size, self.owner.max_decoded_size());
-        match self.decoding {
-            Decoding::Raw | Decoding::Frames(_) | Decoding::Numbers { .. } => Ok(()),
-            Decoding::Array => self.array()?.check_size(wanted, stored_size, limit),
-        }
+        self.array()?.check_size(wanted, stored_size, limit)
     }
 
     /// Checks a claimed decoded size before anything is allocated or decoded for it. `known` is the size, or
