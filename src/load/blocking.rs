@@ -51,18 +51,14 @@ pub fn run(
         let total = jobs.iter().map(Job::bytes).fold(0, u64::saturating_add);
         executor.decide(&jobs, Job::span)?;
         let threads = executor.threads(options.threads).min(jobs.len()).max(1);
-        stats.threads = u32::try_from(threads).unwrap_or(u32::MAX);
         executor.set_jobs(jobs);
         let delivered = Mutex::new(refused);
         let batch = Batch { executor: &executor, requests, delivered: &delivered, total, on_done, progress };
         threads::run(threads, executor.thread_hooks(), &|| batch.work());
-        (stats.direct, stats.reason) = executor.route_taken();
-        stats.stored_bytes = executor.stored_bytes();
         let delivered = delivered.into_inner();
-        stats.bytes = delivered.bytes;
-        stats.requests = delivered.requests;
-        stats.failed = delivered.failed;
-        stats.digests_verified = delivered.digests;
+        *stats = delivered.stats;
+        stats.threads = u32::try_from(threads).unwrap_or(u32::MAX);
+        executor.set_stats(stats);
         delivered.failure.map_or(Ok(()), Err)
     };
     let outcome = read();
@@ -83,12 +79,9 @@ struct Batch<'r, 'b> {
 /// What was reported to the callbacks so far. One thread at a time calls them.
 #[derive(Default)]
 struct Delivered {
-    bytes: u64,
+    stats: BatchStats,
     /// Bytes that were reported for jobs that are still running, or that failed.
     underway: u64,
-    requests: u64,
-    digests: u64,
-    failed: u64,
     failure: Option<Error>,
 }
 
@@ -97,7 +90,7 @@ impl Delivered {
     fn count_failure(&mut self, tag: u64, error: Error, on_done: &OnDone<'_>) {
         let outcome = Err(error);
         on_done(tag, &outcome);
-        self.failed = self.failed.saturating_add(1);
+        self.stats.failed = self.stats.failed.saturating_add(1);
         if let Err(error) = outcome {
             self.failure.get_or_insert(error);
         }
@@ -130,7 +123,7 @@ impl Batch<'_, '_> {
     /// Calls the progress callback. If it returns false, the batch is cancelled.
     #[inline]
     fn ask(&self, delivered: &mut Delivered) {
-        let bytes = delivered.bytes.saturating_add(delivered.underway);
+        let bytes = delivered.stats.bytes.saturating_add(delivered.underway);
         if !(self.progress)(bytes, self.total) {
             self.cancel(delivered, bytes);
         }
@@ -166,12 +159,13 @@ impl Listener for Worker<'_, '_, '_> {
         let of_job = self.of_job.take();
         let mut delivered = batch.delivered.lock();
         if outcome.is_ok() {
-            delivered.bytes = delivered.bytes.saturating_add(bytes);
+            delivered.stats.bytes = delivered.stats.bytes.saturating_add(bytes);
             delivered.underway = delivered.underway.saturating_sub(of_job);
         }
         if is_done {
-            delivered.requests = delivered.requests.saturating_add(1);
-            delivered.digests = delivered.digests.saturating_add(u64::from(end.has_digest));
+            let stats = &mut delivered.stats;
+            stats.requests = stats.requests.saturating_add(1);
+            stats.digests_verified = stats.digests_verified.saturating_add(u64::from(end.has_digest));
         }
         match outcome {
             Ok(()) if is_done => (batch.on_done)(request.wanted.tag, &Ok(())),

@@ -5,7 +5,7 @@ use super::destination::Destination;
 use super::finish::finish;
 use super::job_reader::{JobReader, Oversized, Shared};
 use super::jobs::{self, Job, OwnWork, Source, StoredSpan, Task, Work};
-use super::request::{BatchOptions, Request};
+use super::request::{BatchOptions, BatchStats, Request};
 use super::strategy::ReadStrategy;
 use crate::error::{fail, Result};
 use crate::lock::Mutex;
@@ -280,17 +280,14 @@ impl<'a> Executor<'a> {
         Ok(Some((strategy, extent)))
     }
 
-    /// Whether reads bypassed the page cache, and the reason. If several sources were read, one that bypassed
-    /// it is preferred.
-    pub fn route_taken(&self) -> (bool, &'static CStr) {
+    /// Sets how much was read, whether reads bypassed the page cache, and the reason. If several sources were
+    /// read, one that bypassed it is preferred.
+    pub fn set_stats(&self, stats: &mut BatchStats) {
         let direct = self.strategies.iter().find(|s| s.went_direct());
-        let reason = direct.or(self.strategies.first()).map_or(c"", ReadStrategy::reason);
-        (direct.is_some(), reason)
-    }
-
-    /// Stored bytes that were read.
-    pub fn stored_bytes(&self) -> u64 {
-        self.strategies.iter().map(ReadStrategy::stored_bytes).fold(0, u64::saturating_add)
+        stats.direct = direct.is_some();
+        stats.reason = direct.or(self.strategies.first()).map_or(c"", ReadStrategy::reason);
+        let bytes = self.strategies.iter().map(ReadStrategy::stored_bytes);
+        stats.stored_bytes = bytes.fold(0, u64::saturating_add);
     }
 
     /// How much was read from the source with this number, and how.

@@ -229,8 +229,7 @@ impl<'a> Load<'a> {
         let pending = self.pending.lock();
         *stats = pending.stats;
         stats.threads = u32::try_from(pending.threads.max(1)).unwrap_or(u32::MAX);
-        (stats.direct, stats.reason) = self.executor.route_taken();
-        stats.stored_bytes = self.executor.stored_bytes();
+        self.executor.set_stats(stats);
         stats.nanoseconds = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         pending.outcome()
     }
