@@ -4,7 +4,7 @@
 use super::host::{HostAllocator, HostMemory};
 use super::huge_pages::Pages;
 use crate::error::{fail, Error, Result};
-use crate::lock::{Mutex, MutexGuard};
+use crate::lock::Mutex;
 use foldhash::fast::SeedableRandomState;
 use hashbrown::hash_map::{Entry, HashMap};
 use std::alloc::{alloc, alloc_zeroed, Layout};
@@ -254,15 +254,11 @@ unsafe fn borrow<'s>(buffer: &AlignedBuffer) -> &'s [u8] {
 }
 
 impl DecodedCache {
-    fn lock(&self) -> MutexGuard<'_, HashMap<usize, AlignedBuffer, SeedableRandomState>> {
-        self.buffers.lock()
-    }
-
     /// The bytes with that number, if they exist.
     #[allow(unsafe_code)]
     pub fn get(&self, number: usize) -> Option<&[u8]> {
         // SAFETY: it is in this cache.
-        self.lock().get(&number).map(|buffer| unsafe { borrow(buffer) })
+        self.buffers.lock().get(&number).map(|buffer| unsafe { borrow(buffer) })
     }
 
     /// Inserts a buffer. Returns the bytes with that number: of an earlier buffer, if there is one.
@@ -270,7 +266,7 @@ impl DecodedCache {
     pub fn insert(&self, number: usize, buffer: AlignedBuffer) -> Result<&[u8]> {
         // A buffer that is not inserted is dropped after the lock is released, because it is a parameter.
         // Freeing it may call the caller's allocator.
-        let mut buffers = self.lock();
+        let mut buffers = self.buffers.lock();
         buffers.try_reserve(1).map_err(|_| fail!(OutOfMemory, "could not keep a decoded component"))?;
         let kept = match buffers.entry(number) {
             Entry::Occupied(kept) => kept.into_mut(),

@@ -6,7 +6,6 @@ use super::buffer::{AlignedBuffer, ALIGNMENT};
 use super::huge_pages::HUGE_PAGE;
 use crate::error::{Error, Result};
 use std::fmt::{Debug, Formatter};
-use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
@@ -82,16 +81,7 @@ impl<T: Copy> HugeVec<T> {
     /// Appends entries. Cannot fail if memory was reserved.
     #[inline]
     pub fn extend(&mut self, entries: &[T]) -> Result<()> {
-        if self.capacity.saturating_sub(self.filled) < entries.len() {
-            self.try_reserve(entries.len())?;
-        }
-        // SAFETY: the table owns space for this many entries after the filled ones. The borrowed `entries`
-        // cannot be there.
-        unsafe {
-            NonNull::from(entries).cast().copy_to_nonoverlapping(self.first.add(self.filled), entries.len())
-        };
-        self.filled = self.filled.saturating_add(entries.len());
-        Ok(())
+        self.extend_joined([entries])
     }
 
     /// Appends the entries of several slices, in order. Cannot fail if memory was reserved.
@@ -130,16 +120,10 @@ impl<T: Copy> HugeVec<T> {
         if self.capacity.saturating_sub(self.filled) < count {
             self.try_reserve(count)?;
         }
-        // SAFETY: the table owns aligned space for this many entries after the filled ones; they need not be
-        // initialised.
-        let spare = unsafe {
-            std::slice::from_raw_parts_mut(
-                self.first.add(self.filled).as_ptr().cast::<MaybeUninit<T>>(),
-                count,
-            )
-        };
-        spare.fill(MaybeUninit::new(entry));
-        self.filled = self.filled.saturating_add(count);
+        let (first, end) = (self.first, self.filled.saturating_add(count));
+        // SAFETY: the table owns aligned space for this many entries after the filled ones.
+        (self.filled..end).for_each(|at| unsafe { first.add(at).write(entry) });
+        self.filled = end;
         Ok(())
     }
 

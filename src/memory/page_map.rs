@@ -1,5 +1,7 @@
 //! A bit for each page of a file, to find out without sorting whether ranges share pages.
 
+use super::buffer::filled;
+
 /// Pages by their numbers.
 pub(crate) struct PageMap(Vec<u64>);
 
@@ -8,10 +10,7 @@ impl PageMap {
     pub(crate) fn new(pages: u64, max_bytes: u64) -> Option<PageMap> {
         let words = pages.div_ceil(64);
         let words = usize::try_from(words).ok().filter(|_| words.saturating_mul(8) <= max_bytes)?;
-        let mut bits = Vec::new();
-        bits.try_reserve_exact(words).ok()?;
-        bits.resize(words, 0);
-        Some(PageMap(bits))
+        filled(0, words).ok().map(PageMap)
     }
 
     /// Marks the pages from `first` to before `end` as used. Returns false if one of them is used already or

@@ -1,6 +1,6 @@
 //! One block of memory in slots of equal size. Each slot has one owner.
 
-use super::buffer::{AlignedBuffer, ALIGNMENT};
+use super::buffer::{collected, AlignedBuffer, ALIGNMENT};
 use crate::error::{fail, Error, Result};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,9 +66,7 @@ impl SlotMemory {
     ) -> Result<(SlotMemory, Vec<Slot>)> {
         static MEMORIES: AtomicU64 = AtomicU64::new(0);
         let id = MEMORIES.fetch_add(1, Ordering::Relaxed);
-        let mut slots = Vec::new();
-        slots.try_reserve_exact(count)?;
-        slots.extend((0..count).rev().map(|number| Slot { memory: id, number }));
+        let slots = collected(count, (0..count).rev().map(|number| Slot { memory: id, number }))?;
         Ok((SlotMemory { first, stride, count, id, _own: own }, slots))
     }
 
