@@ -69,20 +69,15 @@ impl<S: Slice> Table<S> {
 /// How long a call may wait.
 #[derive(Clone, Copy)]
 struct Deadline {
-    timeout: Option<Duration>,
+    started: Instant,
     /// `None` to wait without a limit.
-    end: Option<Instant>,
+    timeout: Option<Duration>,
 }
 
 impl Deadline {
-    /// The deadline `timeout` from now.
-    fn after(timeout: Option<Duration>) -> Deadline {
-        Deadline { timeout, end: timeout.and_then(|timeout| Instant::now().checked_add(timeout)) }
-    }
-
     /// The time that is left; `None` to wait without a limit.
     fn left(&self) -> Option<Duration> {
-        self.end.map(|end| end.saturating_duration_since(Instant::now()))
+        self.timeout.map(|timeout| timeout.saturating_sub(self.started.elapsed()))
     }
 
     #[cold]
@@ -105,7 +100,7 @@ impl<S: Slice> Shared<S> {
                 return table.pinned(at, &self.memory);
             }
         }
-        self.get_absent(key, Deadline::after(timeout), has_threads, make)
+        self.get_absent(key, Deadline { started: Instant::now(), timeout }, has_threads, make)
     }
 
     #[cold]
@@ -122,7 +117,7 @@ impl<S: Slice> Shared<S> {
         loop {
             // The caller reads if there is no timeout, or if the threads of the cache cannot.
             let only_caller_may = made.as_ref().is_some_and(Slice::is_callers_thread);
-            let caller_reads = deadline.end.is_none() || !has_threads || only_caller_may;
+            let caller_reads = deadline.timeout.is_none() || !has_threads || only_caller_may;
             match table.step(key, &mut made, caller_reads) {
                 Step::Ready(at) => return table.pinned(at, &self.memory),
                 Step::Read(at, claim) => {
