@@ -37,17 +37,6 @@ pub fn run(count: usize, hooks: ThreadHooks, body: &(dyn Fn() + Sync)) {
     with_workers(count.min(MAX_THREADS).saturating_sub(1), hooks, body, body);
 }
 
-/// The body for a worker: it marks the thread for [`is_worker`], and calls the caller's functions before and
-/// after.
-fn as_worker<'b>(hooks: ThreadHooks, body: &'b (dyn Fn() + Sync)) -> impl Fn() + Sync + 'b {
-    let started = AtomicU32::new(0);
-    move || {
-        mark_worker();
-        let _ended = hooks.started(started.fetch_add(1, Ordering::Relaxed));
-        body();
-    }
-}
-
 /// Runs `on_caller` on the caller's thread. Meanwhile, runs `on_workers` on up to `more` other threads, as
 /// many as the system provides. Waits for all, and returns the result of `on_caller`.
 pub fn with_workers<R>(
@@ -56,9 +45,15 @@ pub fn with_workers<R>(
     on_workers: &(dyn Fn() + Sync),
     on_caller: impl FnOnce() -> R,
 ) -> R {
+    let started = AtomicU32::new(0);
+    let work = || {
+        mark_worker();
+        let _ended = hooks.started(started.fetch_add(1, Ordering::Relaxed));
+        on_workers();
+    };
     match more {
         0 => on_caller(),
-        more => platform::run(more.min(MAX_THREADS), &as_worker(hooks, on_workers), on_caller),
+        more => platform::run(more.min(MAX_THREADS), &work, on_caller),
     }
 }
 

@@ -37,28 +37,23 @@ pub fn run<R>(more: usize, body: &(dyn Fn() + Sync), own: impl FnOnce() -> R) ->
     let job = Job { body, panic: Mutex::new(None) };
     let mut threads = [const { MaybeUninit::<libc::pthread_t>::uninit() }; super::hooks::MAX_THREADS];
     let more = more.min(threads.len());
+    let argument = std::ptr::from_ref(&job).cast_mut().cast::<c_void>();
+    // SAFETY: `job` lives until the thread is joined (see `Started`), and any thread may use it.
+    let start = |place: &mut MaybeUninit<_>| unsafe { create(place, enter, argument) };
     let mut count = 0;
     let before = block_signals();
-    while threads.get_mut(count).is_some_and(|place| count < more && start(place, &job)) {
+    while threads.get_mut(count).is_some_and(|place| count < more && start(place)) {
         count += 1;
     }
     restore_signals(&before);
     let started = Started { threads: &threads, count };
-    let outcome = catch_unwind(AssertUnwindSafe(own));
+    let made = own(); // if it panics, `started` is dropped, too
     drop(started);
-    let worker_panic = job.panic.into_inner();
-    match (outcome, worker_panic) {
-        (Ok(made), None) => made,
+    match job.panic.into_inner() {
+        None => made,
         // A bug; the boundary to C turns the panic into a status.
-        (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic),
+        Some(panic) => resume_unwind(panic),
     }
-}
-
-/// Starts a thread. Returns whether that succeeded.
-fn start(place: &mut MaybeUninit<libc::pthread_t>, job: &Job<'_>) -> bool {
-    let argument = std::ptr::from_ref(job).cast_mut().cast::<c_void>();
-    // SAFETY: `job` lives until the thread is joined (see `Started`), and any thread may use it.
-    unsafe { create(place, enter, argument) }
 }
 
 /// Starts a thread. Returns whether that succeeded.
@@ -135,10 +130,7 @@ pub fn processors() -> usize {
     // SAFETY: a query without memory.
     let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
     let online = usize::try_from(online).unwrap_or(1);
-    match (allowed(), share()) {
-        (Some(allowed), share) => online.min(allowed).min(share.unwrap_or(usize::MAX)),
-        (None, share) => online.min(share.unwrap_or(usize::MAX)),
-    }
+    [allowed(), share()].into_iter().flatten().fold(online, usize::min)
 }
 
 #[cfg(target_os = "linux")]
