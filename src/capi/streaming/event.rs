@@ -125,33 +125,22 @@ pub(in crate::capi) fn load_options(options: &zt_load_options) -> Result<LoadOpt
 }
 
 pub(in crate::capi) fn event_of(next: Next) -> zt_load_event {
+    use zt_load_kind_value as kind;
     // The kind is ZT_LOAD_KIND_NOTHING, and the status ZT_OK.
     let nothing = zt_load_event { message: c"".as_ptr(), slot: ZT_NO_SLOT, ..arg::zeroed() };
-    let failure = |outcome: &Result<()>| match outcome {
-        Ok(()) => (nothing.status, nothing.message),
-        Err(error) => (set_last_error(error), message()),
+    let with = |kind: kind, outcome: Result<()>| {
+        let kind = kind as zt_load_kind;
+        match outcome.map_err(|error| set_last_error(&error)) {
+            Ok(()) => zt_load_event { kind, ..nothing },
+            Err(status) => zt_load_event { kind, status, message: message(), ..nothing },
+        }
     };
     match next {
         Next::TimedOut => nothing,
-        Next::Done(outcome) => {
-            let (status, message) = failure(&outcome);
-            zt_load_event {
-                kind: zt_load_kind_value::ZT_LOAD_KIND_DONE as zt_load_kind,
-                status,
-                message,
-                ..nothing
-            }
-        }
+        Next::Done(outcome) => with(kind::ZT_LOAD_KIND_DONE, outcome),
         Next::Event(Event { tag, outcome, address, size, offset, last, slot, piece }) => {
-            let (status, message) = failure(&outcome);
-            let kind = match outcome {
-                Ok(()) => zt_load_kind_value::ZT_LOAD_KIND_DATA,
-                Err(_) => zt_load_kind_value::ZT_LOAD_KIND_FAILED,
-            };
+            let is_data = outcome.is_ok();
             zt_load_event {
-                kind: kind as zt_load_kind,
-                status,
-                message,
                 tag,
                 data: std::ptr::with_exposed_provenance(address),
                 size,
@@ -159,7 +148,7 @@ pub(in crate::capi) fn event_of(next: Next) -> zt_load_event {
                 last: u32::from(last),
                 slot: slot.unwrap_or(ZT_NO_SLOT),
                 piece,
-                ..nothing
+                ..with(if is_data { kind::ZT_LOAD_KIND_DATA } else { kind::ZT_LOAD_KIND_FAILED }, outcome)
             }
         }
     }

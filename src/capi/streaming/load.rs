@@ -169,7 +169,7 @@ pub unsafe extern "C" fn zt_load_finish(load: *mut zt_load, stats: *mut zt_read_
             return unsafe { arg::fill(stats, stats_of(&BatchStats::default())) };
         }
         // SAFETY: zt_load_start made it, and the caller does not use it any more.
-        let load = unsafe { Box::from_raw(load) };
+        let mut load = unsafe { Box::from_raw(load) };
         // SAFETY: stats is NULL or has the size it gives.
         let checked = unsafe { arg::struct_size(stats.cast_const()) };
         if let Err(error) = load.check_here() {
@@ -177,7 +177,9 @@ pub unsafe extern "C" fn zt_load_finish(load: *mut zt_load, stats: *mut zt_read_
             return Err(error);
         }
         let mut did = BatchStats::default();
-        let outcome = load.end(&mut did);
+        load.group.value().end();
+        load.group.join();
+        let outcome = load.group.value().report(&mut did);
         checked?;
         // SAFETY: as above.
         unsafe { arg::fill(stats, stats_of(&did))? };
@@ -221,16 +223,6 @@ impl zt_load {
             true => Ok(()),
             false => Err(fail!(State, "another process started the load and has its threads")),
         }
-    }
-
-    /// Stops the load, waits for its threads, and returns its result.
-    fn end(mut self, did: &mut BatchStats) -> Result<()> {
-        let threads = self.group.threads();
-        self.group.value().end();
-        self.group.join();
-        let outcome = self.group.value().report(did);
-        did.threads = u32::try_from(threads.max(1)).unwrap_or(u32::MAX);
-        outcome
     }
 }
 
