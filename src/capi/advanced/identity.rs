@@ -6,7 +6,6 @@ use crate::capi::opening::open::zt_file;
 use crate::capi::opening::options::{self, zt_mode};
 use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
-use crate::error::Result;
 use crate::reader::Identity;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -41,7 +40,7 @@ pub unsafe extern "C" fn zt_file_identity(file: Option<&zt_file>, identity: *mut
     guard(|| {
         let file = arg::required(file, "file")?.file();
         // SAFETY: identity is NULL or has the size it gives.
-        unsafe { fill(identity, || file.identity()) }
+        unsafe { arg::fill_required(identity, || file.identity().map(for_c)) }
     })
 }
 
@@ -56,20 +55,14 @@ pub unsafe extern "C" fn zt_part_identity(
     guard(|| {
         let part = arg::open_part(arg::required(file, "file")?.file(), part)?;
         // SAFETY: identity is NULL or has the size it gives.
-        unsafe { fill(identity, || part.identity()) }
+        unsafe { arg::fill_required(identity, || part.identity().map(for_c)) }
     })
 }
 
-/// # Safety
-/// `identity` is NULL or has the size it gives.
-unsafe fn fill(identity: *mut zt_identity, find: impl FnOnce() -> Result<Identity>) -> Result<()> {
-    let filled = || {
-        let Identity { size, modified: modified_ns, manifest_offset, manifest_hash, source } = find()?;
-        let (struct_size, source_identity) = (0, source);
-        Ok(zt_identity { struct_size, size, modified_ns, manifest_offset, manifest_hash, source_identity })
-    };
-    // SAFETY: the caller ensures this.
-    unsafe { arg::fill_required(identity, filled) }
+fn for_c(found: Identity) -> zt_identity {
+    let Identity { size, modified: modified_ns, manifest_offset, manifest_hash, source } = found;
+    let source_identity = source;
+    zt_identity { struct_size: 0, size, modified_ns, manifest_offset, manifest_hash, source_identity }
 }
 
 /// The file's mode, never ZT_MODE_AUTO: you get the mode that AUTO chose. ZT_MODE_MAP for a file in memory;
