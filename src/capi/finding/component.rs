@@ -7,7 +7,7 @@ use crate::capi::opening::options::{self, zt_advice};
 use crate::capi::opening::progress::{progress as progress_of, zt_progress_callback};
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{
-    dtype_number, encoding_number, logical_number, zt_dtype, zt_encoding, zt_type, ZT_UNKNOWN_SIZE,
+    dtype_number, logical_number, zt_dtype, zt_encoding, zt_type, ZT_UNKNOWN_SIZE,
 };
 use crate::model::manifest;
 use std::ffi::{c_char, c_void};
@@ -57,7 +57,7 @@ pub extern "C" fn zt_component_type(component: Option<&zt_component>) -> zt_type
 /// The encoding; ZT_ENCODING_OTHER if it is unknown.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_encoding(component: Option<&zt_component>) -> zt_encoding {
-    component.and_then(zt_component::entry).map_or(0, |e| encoding_number(e.encoding))
+    component.and_then(zt_component::entry).map_or(0, |e| e.encoding.number())
 }
 
 /// Decoded bytes: the memory that zt_component_read needs. ZT_UNKNOWN_SIZE if the file does not declare it

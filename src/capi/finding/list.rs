@@ -10,8 +10,7 @@ use crate::capi::opening::open::zt_file;
 use crate::capi::sized::{sized_struct, SizedStruct};
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{
-    dtype_number, encoding_number, format_number, logical_number, zt_dtype, zt_encoding, zt_format, zt_type,
-    ZT_UNKNOWN_SIZE,
+    dtype_number, format_number, logical_number, zt_dtype, zt_encoding, zt_format, zt_type, ZT_UNKNOWN_SIZE,
 };
 use crate::error::{fail, Result};
 use crate::model::manifest::{Component, Format, Manifest, Object};
@@ -214,7 +213,7 @@ impl<'f> InfoWriter<'f> {
             format: format_number(object.format),
             dtype: component.map_or(0, |c| dtype_number(c.dtype)),
             r#type: component.map_or(0, |c| logical_number(c.logical)),
-            encoding: component.map_or(0, |c| encoding_number(c.encoding)),
+            encoding: component.map_or(0, |c| c.encoding.number()),
             format_name: match object.format {
                 Format::Other(name) => self.texts.wrapping_add(name.start()).cast(),
                 // Blocks have a name for each type, which zt_format_name cannot return.

@@ -130,10 +130,6 @@ pub(in crate::capi) fn format_name(value: zt_format) -> Result<Option<&'static s
     format(value).map(Format::name).ok_or_else(|| arg::unknown("zt_format that can be written", value))
 }
 
-pub(in crate::capi) fn encoding_number(encoding: Encoding) -> zt_encoding {
-    encoding.number()
-}
-
 /// The encoding to write with; `None` for the default.
 pub(in crate::capi) fn encoding(value: zt_encoding) -> Result<Option<Encoding>> {
     if value == zt_encoding_value::ZT_ENCODING_DEFAULT as zt_encoding {

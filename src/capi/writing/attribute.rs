@@ -80,10 +80,8 @@ sized_struct!(zt_attribute: kind, dtype, i64, u64, f64, data, size, count, lengt
 /// The value that the struct describes; `None` to remove the attribute.
 ///
 /// # Safety
-/// `attribute` and everything it points to are as documented.
-unsafe fn value(attribute: *const zt_attribute) -> Result<Option<OwnedValue>> {
-    // SAFETY: the caller ensures this.
-    let given = unsafe { arg::required_struct(attribute)? };
+/// Everything that it points to is as documented.
+unsafe fn value(given: &zt_attribute) -> Result<Option<OwnedValue>> {
     let is = |kind: kind| given.kind == kind as zt_attribute_kind;
     if is(kind::ZT_ATTRIBUTE_KIND_REMOVE) {
         return Ok(None);
@@ -119,7 +117,7 @@ unsafe fn value(attribute: *const zt_attribute) -> Result<Option<OwnedValue>> {
             numbers::array(dtype, unsafe { arg::slice(given.data.cast::<u8>(), size, "data")? }, to)
         } else if is(kind::ZT_ATTRIBUTE_KIND_STRINGS) {
             // SAFETY: the caller ensures this.
-            unsafe { strings(&given, to) }
+            unsafe { strings(given, to) }
         } else if is(kind::ZT_ATTRIBUTE_KIND_VALUE) {
             // SAFETY: data is a value of an open file.
             to.copy(arg::required(unsafe { value::at(given.data.cast()) }, "data")?)
@@ -184,8 +182,8 @@ pub unsafe extern "C" fn zt_write_attribute(
     with_writer(writer, |writer| {
         // SAFETY: attribute is as documented; key ends in a NUL or has key_length bytes.
         let (key, value) = unsafe {
-            let length = arg::required_struct(attribute)?.key_length;
-            (arg::sized_text(key, length, "key")?, value(attribute)?)
+            let given = arg::required_struct(attribute)?;
+            (arg::sized_text(key, given.key_length, "key")?, value(&given)?)
         };
         if object.is_null() && object_length == 0 {
             return match value {
