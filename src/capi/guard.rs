@@ -64,7 +64,11 @@ pub(super) fn deliver<T>(
 
 /// Makes the error this thread's last failure. Returns its status.
 pub(super) fn set_last_error(error: &Error) -> zt_status {
-    set_message(error.message());
+    MESSAGE.with(|cell| {
+        if let Ok(mut message) = cell.try_borrow_mut() {
+            write_message(error.message(), &mut message);
+        }
+    });
     DETAIL.set(Detail { os_error: error.os_error().unwrap_or(0), rule: error.rule_name() });
     status::of(error.cause())
 }
@@ -116,15 +120,6 @@ fn quiet_hook() {
                 hook(info);
             }
         }));
-    });
-}
-
-/// Sets this thread's message.
-fn set_message(text: &str) {
-    MESSAGE.with(|cell| {
-        if let Ok(mut message) = cell.try_borrow_mut() {
-            write_message(text, &mut message);
-        }
     });
 }
 

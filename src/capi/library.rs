@@ -1,5 +1,6 @@
 //! Versions of the library, and the last error.
 
+use crate::capi::arg;
 use crate::capi::guard::{self, detail, message};
 use crate::capi::status::{zt_status, NAMES};
 use std::ffi::{c_char, CStr};
@@ -60,11 +61,8 @@ pub extern "C" fn zt_last_error_rule() -> *const c_char {
 /// they return a failure. message: copied; NULL changes nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_set_last_error(message: *const c_char) {
-    if message.is_null() {
-        return;
-    }
-    // SAFETY: message ends in a NUL.
-    let bytes = unsafe { std::ffi::CStr::from_ptr(message) }.to_bytes();
+    // SAFETY: message is NULL or ends in a NUL.
+    let bytes = unsafe { arg::bytes(message) }.unwrap_or_default();
     let text = bytes.utf8_chunks().next().map_or("", |first| first.valid());
     if !text.is_empty() {
         guard::set_callback_message(text);
