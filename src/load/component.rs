@@ -9,7 +9,7 @@ use crate::convert::swap_in_place;
 use crate::digest::{self, Digest, DigestOf};
 use crate::error::{broken, fail, Cause, Error, Result};
 use crate::lock::Mutex;
-use crate::memory::{append, in_memory, refill, take_front, whole_units, with_capacity};
+use crate::memory::{append, in_memory, push, refill, take_front, whole_units, with_capacity};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, Object};
 use crate::model::structure::check_bools;
@@ -330,12 +330,9 @@ impl StoredComponent<'_> {
         StoredComponent { entry: &entry, size, ..*self }.for_each_decoded(body)
     }
 
-    /// Calls `body` with decoded bytes, the same elements converted to `to`, and how many numbers that loses.
-    pub fn for_each_converted(&self, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
-        self.for_each_converted_in(&(0..self.size), to, body)
-    }
-
-    fn for_each_converted_in(&self, range: &Range<u64>, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
+    /// Calls `body` with the decoded bytes of a range, the same elements converted to `to`, and how many
+    /// numbers that loses.
+    pub fn for_each_converted(&self, range: &Range<u64>, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
         /// Small, because decoded blocks take up to 64 times as many bytes.
         const PIECE: usize = 64 << 10;
         let from = self.entry.element_type()?;
@@ -356,7 +353,7 @@ impl StoredComponent<'_> {
     /// How many numbers are lost if a range is converted to `to`.
     pub fn count_lost(&self, range: &Range<u64>, to: Dtype) -> Result<u64> {
         let mut lost = 0u64;
-        self.for_each_converted_in(range, to, &mut |_, _, more| {
+        self.for_each_converted(range, to, &mut |_, _, more| {
             lost = lost.saturating_add(more);
             Ok(())
         })?;
@@ -425,40 +422,26 @@ const MAX_CACHED: usize = 64;
 
 /// Frame indexes of components, by the position of the component.
 #[derive(Default)]
-pub(crate) struct FrameIndexCache(Mutex<KeptIndexes>);
-
-#[derive(Default)]
-struct KeptIndexes {
-    /// At most [`MAX_CACHED`] entries. It is on the heap to keep an open file small, which is moved on the
-    /// stack.
-    list: Vec<(usize, FrameIndex)>,
-    /// The place that the next insert overwrites.
-    next: usize,
-}
+pub(crate) struct FrameIndexCache(Mutex<Vec<(usize, FrameIndex)>>);
 
 impl FrameIndexCache {
     /// Where to begin for `length` bytes from `offset` on, if the component's index is cached.
     pub fn seek(&self, index: usize, offset: u64, length: u64) -> Option<Seek> {
         let entries = self.0.lock();
-        let found = entries.list.iter().find(|(of, _)| *of == index);
+        let found = entries.iter().find(|(of, _)| *of == index);
         found.map(|(_, frames)| frames.seek(offset, length))
     }
 
     /// Caches the index. If two threads walked the same component, the index of one of them is enough.
     pub fn insert(&self, index: usize, frames: FrameIndex) {
         let mut entries = self.0.lock();
-        let KeptIndexes { list, next } = &mut *entries;
-        if list.iter().any(|(of, _)| *of == index) {
+        if entries.iter().any(|(of, _)| *of == index) {
             return;
         }
-        if let Some(place) = list.get_mut(*next) {
-            *place = (index, frames);
-        } else if list.try_reserve(1).is_ok() {
-            list.push((index, frames));
-        } else {
-            return; // they are walked again next time
+        if entries.len() >= MAX_CACHED {
+            entries.remove(0);
         }
-        *next = next.saturating_add(1) % MAX_CACHED;
+        let _ = push(&mut entries, (index, frames)); // without memory, they are walked again next time
     }
 }
 

@@ -334,7 +334,7 @@ impl<'f> Component<'f> {
 
     /// Calls `body` with decoded bytes, the same elements converted to `to`, and how many numbers that loses.
     pub(super) fn for_each_pair(&self, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
-        self.with_stored(|component| component.for_each_converted(to, body))
+        self.with_stored(|component| component.for_each_converted(&(0..component.size), to, body))
     }
 
     /// Copies its stored bytes unchanged. This works for unknown encodings, too.
