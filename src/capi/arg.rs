@@ -290,7 +290,10 @@ pub(super) unsafe fn struct_size<T: SizedStruct>(pointer: *const T) -> Result<us
     }
     // SAFETY: it is aligned, and the struct begins with its size.
     let claimed = unsafe { pointer.cast::<usize>().read() };
-    check_size::<T>(claimed)?;
+    // Usually, the caller's header has the same version.
+    if claimed != size_of::<T>() {
+        check_size(claimed, T::NAME, size_of::<T>(), (T::FIELDS, T::FIELD_NAMES))?;
+    }
     Ok(claimed)
 }
 
@@ -299,14 +302,7 @@ const MAX_SIZE: usize = 4096;
 
 /// Whether a struct of the caller can have this size. If it ended inside a field, the field would only be
 /// half a number or pointer.
-fn check_size<T: SizedStruct>(claimed: usize) -> Result<()> {
-    match claimed == size_of::<T>() {
-        true => Ok(()), // the caller's header has the same version
-        false => check_other_size(claimed, T::NAME, size_of::<T>(), (T::FIELDS, T::FIELD_NAMES)),
-    }
-}
-
-fn check_other_size(
+fn check_size(
     claimed: usize,
     name: &str,
     size: usize,
