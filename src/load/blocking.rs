@@ -125,13 +125,8 @@ impl Batch<'_, '_> {
     fn ask(&self, delivered: &mut Delivered) {
         let bytes = delivered.stats.bytes.saturating_add(delivered.underway);
         if !(self.progress)(bytes, self.total) {
-            self.cancel(delivered, bytes);
+            self.fail(delivered, fail!(Cancelled, "stopped after {bytes} of {} bytes", self.total));
         }
-    }
-
-    #[cold]
-    fn cancel(&self, delivered: &mut Delivered, bytes: u64) {
-        self.fail(delivered, fail!(Cancelled, "stopped after {bytes} of {} bytes", self.total));
     }
 }
 

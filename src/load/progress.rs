@@ -233,10 +233,7 @@ impl Pending {
             return false;
         };
         piece.is_held = false;
-        match piece.slot {
-            Some(slot) => self.leave_slot(slot),
-            None => false,
-        }
+        self.leave_slot(slot)
     }
 
     /// Lowers the piece count of a slot by one. Returns whether a thread may be waiting for the space.

@@ -88,11 +88,9 @@ pub fn split_requests<'a>(
         let oversized = (oversized.len() > before).then(|| u32::try_from(before).unwrap_or(u32::MAX));
         let mut offset = 0u64;
         for request in of_this {
-            let unreported = if offset == 0 { count as u64 } else { 0 };
-            let unreported = u32::try_from(unreported).unwrap_or(u32::MAX);
-            let address = request.address();
-            let state = Piece { undone: unreported, unreported, ..Piece::default() };
-            pieces.push(Piece { first, offset, oversized, address, ..state });
+            let undone = if offset == 0 { u32::try_from(count).unwrap_or(u32::MAX) } else { 0 };
+            let state = Piece { undone, unreported: undone, ..Piece::default() };
+            pieces.push(Piece { first, offset, oversized, address: request.address(), ..state });
             offset = offset.saturating_add(request.size());
         }
     }

@@ -5,8 +5,7 @@
 //! with buffered reads 2.88 s. Direct reads are not used for batches below 16 MiB, for short reads, for bytes
 //! that are in memory, or if the file system does not report what is in memory.
 
-use super::jobs::StoredSpan;
-use super::jobs::MAX_SHORT_READ;
+use super::jobs::{StoredSpan, MAX_SHORT_READ};
 use super::request::{BatchOptions, Direct};
 use crate::error::{fail, Result};
 use crate::source::direct::{Bounce, DirectFile, BOUNCE_SIZE};
@@ -222,8 +221,7 @@ impl<'a> ReadStrategy<'a> {
             _ if self.refused.load(Ordering::Relaxed) => {
                 self.direct.as_ref().map_or(self.no_direct_reason, |direct| direct.file.refusal())
             }
-            _ if self.direct.is_none() => self.no_direct_reason,
-            _ if self.always => self.no_direct_reason,
+            _ if self.direct.is_none() || self.always => self.no_direct_reason,
             (true, false) => c"direct: the bytes were not in memory",
             (true, true) => c"direct and page cache: part of the bytes was in memory",
             (false, true) => c"page cache: the bytes were in memory",
