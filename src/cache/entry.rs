@@ -189,12 +189,10 @@ impl List {
         self.count += 1;
     }
 
-    /// Adds an entry at the end.
     pub fn push<S>(&mut self, entries: &mut Entries<S>, at: u32) {
         self.insert_after(entries, self.last, at);
     }
 
-    /// Removes an entry from the list.
     pub fn remove<S>(&mut self, entries: &mut Entries<S>, at: u32) {
         let Links { before, after } = std::mem::replace(&mut entries.get_mut(at).links, Links::NOWHERE);
         match before {

@@ -19,7 +19,6 @@ pub enum Next<S> {
 }
 
 impl<S: Slice> Table<S> {
-    /// Returns what a thread of the cache has to do next.
     pub fn next(&mut self) -> Next<S> {
         let Some((at, is_prefetch)) = self.first_queued() else { return Next::Wait };
         if is_prefetch && self.starving > 0 {

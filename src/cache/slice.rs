@@ -14,12 +14,10 @@ pub struct Key {
 }
 
 impl Key {
-    /// A key without numbers.
     pub fn new() -> Key {
         Key { words: [0; MAX_WORDS], count: 0 }
     }
 
-    /// Adds numbers.
     pub fn extend(&mut self, more: &[u64]) -> Result<()> {
         let end = self.count.saturating_add(more.len());
         let Some(place) = self.words.get_mut(self.count..end) else {
@@ -34,7 +32,6 @@ impl Key {
         Ok(())
     }
 
-    /// The numbers.
     pub fn words(&self) -> &[u64] {
         self.words.get(..self.count).unwrap_or_default()
     }
@@ -42,7 +39,6 @@ impl Key {
 
 /// Bytes that a slot can hold, and how they are read.
 pub trait Slice: Send + 'static {
-    /// The size in bytes.
     fn size(&self) -> usize;
 
     /// Whether only threads of the caller may read it.
@@ -54,9 +50,7 @@ pub trait Slice: Send + 'static {
 
 /// A slice that stays in memory until it is unpinned.
 pub struct Pinned {
-    /// The address of its bytes.
     pub data: NonNull<u8>,
-    /// The number of bytes.
     pub size: usize,
     /// The number for `Cache::unpin`.
     pub number: u64,

@@ -98,7 +98,6 @@ impl<S: Slice> Table<S> {
         Ok(Pinned { data: memory.address(slot), size: slice.size(), number })
     }
 
-    /// Pins a slice if it is ready.
     pub fn pin_if_ready(&mut self, key: &Key) -> Option<u32> {
         let at = self.entries.find(key)?;
         let entry = self.entries.get(at);
@@ -139,7 +138,6 @@ impl<S: Slice> Table<S> {
         }
     }
 
-    /// A free entry, if there is one.
     pub fn unused(&self) -> Option<u32> {
         (self.unused.first != NONE).then_some(self.unused.first)
     }

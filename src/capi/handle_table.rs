@@ -53,7 +53,6 @@ impl zt_file {
         self.handles.get(index, self.file.manifest().components.len()).cast()
     }
 
-    /// Adds a reference.
     pub(super) fn retain(&self) {
         self.references.fetch_add(1, Ordering::Relaxed);
     }

@@ -108,7 +108,6 @@ pub fn decoded_limit(stored_size: u64, limit: Option<u64>) -> u64 {
 }
 
 impl<'f> StoredComponent<'f> {
-    /// Where its stored bytes are.
     pub fn stored(&self) -> StoredBytes<'f> {
         StoredBytes { source: self.source, start: self.entry.offset, size: self.entry.stored_size }
     }
@@ -466,12 +465,10 @@ impl<'s> StoredBytes<'s> {
         self.source.slice(self.range())
     }
 
-    /// Calls `body` with all stored bytes.
     pub fn with_all<T>(&self, body: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
         with_range(self.source, self.range(), body)
     }
 
-    /// Calls `body` with all stored bytes, front to back.
     pub fn for_each_chunk(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         for_each_chunk(self.source, self.range(), body)
     }

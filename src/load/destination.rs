@@ -118,12 +118,10 @@ impl<'a> Ring<'a> {
         Ring { base, slot_size, slots, _own: None, _given: PhantomData }
     }
 
-    /// How many there are.
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// Bytes of each.
     pub fn slot_size(&self) -> usize {
         self.slot_size
     }

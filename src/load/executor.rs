@@ -24,13 +24,11 @@ const MIN_DIRECT_THREADS: usize = 4;
 pub struct Executor<'a> {
     pub options: BatchOptions,
     pub sources: Vec<Source<'a>>,
-    /// The progress of each request.
     pub tasks: Vec<Task>,
     strategies: Vec<ReadStrategy<'a>>,
     /// Jobs that no thread has taken yet. The last one is taken first.
     queue: Mutex<Vec<Job<'a>>>,
     pub shared: Shared,
-    /// Requests that are made in temporary memory, then copied to the slots of a ring piece by piece.
     pub oversized: Vec<Oversized<'a>>,
 }
 
@@ -38,7 +36,6 @@ pub struct Executor<'a> {
 pub struct SourceStats {
     pub stored_bytes: u64,
     pub direct_bytes: u64,
-    /// Why reads were direct or not.
     pub reason: &'static CStr,
 }
 
@@ -65,7 +62,6 @@ pub struct Scratch<'a> {
 }
 
 impl<'a> Executor<'a> {
-    /// An executor for these requests.
     pub fn new(requests: &[Request<'a>], options: &BatchOptions) -> Result<Executor<'a>> {
         if options.chunk_size < BLOCK {
             return Err(fail!(InvalidArgument, "a chunk of {} bytes is below {BLOCK}", options.chunk_size));
@@ -129,7 +125,6 @@ impl<'a> Executor<'a> {
         self.sources.iter().any(|source| source.profile.callers_thread)
     }
 
-    /// The hooks that each started thread calls.
     pub fn thread_hooks(&self) -> ThreadHooks {
         self.sources.first().map(|source| source.owner.thread_hooks()).unwrap_or_default()
     }
@@ -194,7 +189,6 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// The request of the next job.
     pub fn next_request(&self) -> Option<u32> {
         self.queue.lock().last().map(|job| job.request)
     }

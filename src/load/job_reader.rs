@@ -35,9 +35,7 @@ pub struct JobReader<'p, 's> {
     pub shared: &'p Shared,
     pub bounce: &'p mut Bounce,
     pub step: &'p Step<'p>,
-    /// Requests that are completed in temporary memory before their pieces are copied.
     pub oversized: &'p [Oversized<'s>],
-    /// Set once a job of the request counts the numbers that the whole request loses. That job fails.
     pub is_counted: &'p AtomicBool,
 }
 
@@ -461,20 +459,17 @@ impl Budget {
         Reservation { budget: self, bytes }
     }
 
-    /// Counts memory that outlives a job.
     fn add_held(&self, bytes: u64) {
         let mut used = self.used.lock();
         used.held = used.held.saturating_add(bytes);
     }
 
-    /// Counts off memory that outlived a job.
     fn release_held(&self, bytes: u64) {
         let mut used = self.used.lock();
         used.held = used.held.saturating_sub(bytes);
         self.notify(&used);
     }
 
-    /// Wakes the jobs that wait, if there are any.
     fn notify(&self, used: &MutexGuard<'_, Used>) {
         if used.waiting > 0 {
             self.freed.notify_all();

@@ -33,9 +33,7 @@ const _: () = assert!(size_of::<Request<'_>>() + size_of::<Task>() <= 192);
 
 /// What the end of a job means for its request.
 pub struct JobEnd {
-    /// The job was the request's last one.
     pub is_last: bool,
-    /// The job is the request's first one that failed.
     pub is_first_failure: bool,
     /// A job of the request failed.
     pub is_failed: bool,
@@ -75,7 +73,6 @@ pub struct Job<'a> {
     /// Position of the request.
     pub request: u32,
     pub offset: u64,
-    /// Receives the bytes.
     pub dst: &'a mut [u8],
     pub work: Work<'a>,
 }
@@ -149,7 +146,6 @@ impl Job<'_> {
         }
     }
 
-    /// How many stored bytes the executor reads for the job.
     pub fn stored_bytes(&self) -> u64 {
         self.stored().unwrap_or(0)
     }
@@ -259,7 +255,6 @@ pub fn split<'a>(
     Ok(has_digest)
 }
 
-/// Whether the request's digest is checked.
 pub fn checks_digest(request: &Request<'_>, options: &BatchOptions) -> Result<bool> {
     match &request.part {
         Part::Whole if options.verify || request.wanted.verify => match request.component.decoding {

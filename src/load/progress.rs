@@ -17,9 +17,7 @@ pub struct Event {
     pub tag: u64,
     /// An error if there are no bytes.
     pub outcome: Result<()>,
-    /// The address of the bytes.
     pub address: usize,
-    /// How many bytes there are.
     pub size: usize,
     /// The position of the first byte in the request.
     pub offset: u64,

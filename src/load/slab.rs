@@ -154,12 +154,10 @@ impl Slab {
         }
     }
 
-    /// The size of the result in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
-    /// How many windows there are.
     #[allow(clippy::arithmetic_side_effects, reason = "a window has at least one byte, and `size` fits")]
     pub(crate) fn window_count(&self) -> u64 {
         if self.size == 0 {
@@ -262,7 +260,6 @@ pub(crate) struct StridedBlocks {
     pub count: u64,
     /// Distance between the starts of two neighbouring blocks in the source; at least `block`.
     pub stride: u64,
-    /// The size of a block.
     pub block: u64,
 }
 

@@ -84,9 +84,7 @@ pub struct Coalescing {
     /// The limit for the bytes that all of them deliver. Decoding may take longer than reading, and should be
     /// left to several threads.
     pub max_delivered: u64,
-    /// The limit for the number of reads.
     pub max_count: usize,
-    /// How the source reads several ranges at a time.
     pub read_many: ReadMany,
 }
 
@@ -189,27 +187,22 @@ impl<'a> ReadStrategy<'a> {
         })
     }
 
-    /// Whether reads may bypass the page cache.
     pub fn may_go_direct(&self) -> bool {
         self.direct.is_some()
     }
 
-    /// Whether a read has bypassed the page cache.
     pub fn went_direct(&self) -> bool {
         self.direct_bytes() > 0 || (self.always && !self.refused.load(Ordering::Relaxed))
     }
 
-    /// Adds to the count of stored bytes that are read.
     pub fn count_stored(&self, bytes: u64) {
         self.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The count of stored bytes that are read.
     pub fn stored_bytes(&self) -> u64 {
         self.stored_bytes.load(Ordering::Relaxed)
     }
 
-    /// How many bytes were read directly.
     pub fn direct_bytes(&self) -> u64 {
         self.direct_bytes.load(Ordering::Relaxed)
     }
@@ -353,7 +346,6 @@ pub struct Route<'r> {
 }
 
 impl Route<'_> {
-    /// Whether the read bypasses the page cache.
     pub fn is_direct(self) -> bool {
         self.direct.is_some()
     }

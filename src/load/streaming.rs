@@ -20,12 +20,9 @@ use std::time::{Duration, Instant};
 /// How many requests get a place in the ring at a time, so that their reads may be coalesced.
 const MAX_STAGED: usize = 512;
 
-/// How to load.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoadOptions {
-    /// How requests are read.
     pub batch: BatchOptions,
-    /// The order of requests.
     pub order: Order,
 }
 
@@ -336,7 +333,6 @@ impl<'a> Load<'a> {
         outcome.and_then(|()| self.executor.push_front(&mut jobs))
     }
 
-    /// The request and the task of a piece.
     fn piece(&self, number: u32) -> Option<(&Request<'a>, &Task)> {
         self.requests.get(number as usize).zip(self.executor.tasks.get(number as usize))
     }

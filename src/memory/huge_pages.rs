@@ -36,12 +36,10 @@ impl Pages {
         done
     }
 
-    /// The bytes.
     pub(super) fn as_slice(&self) -> &[u8] {
         self.map.get(self.start..).and_then(|m| m.get(..self.size)).unwrap_or_default()
     }
 
-    /// The bytes, for changes.
     pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
         self.map.get_mut(self.start..).and_then(|m| m.get_mut(..self.size)).unwrap_or_default()
     }

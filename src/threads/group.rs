@@ -53,13 +53,11 @@ impl<T: Send + Sync + 'static> ThreadGroup<T> {
         group
     }
 
-    /// The value that the threads share.
     pub fn value(&self) -> &T {
         // SAFETY: it exists until this is dropped, and is only borrowed, here and by the threads.
         &unsafe { self.work.as_ref() }.value
     }
 
-    /// The number of threads.
     pub fn threads(&self) -> usize {
         self.threads.len()
     }

@@ -68,7 +68,6 @@ impl Drop for Ended {
 pub(super) const MAX_THREADS: usize = 256;
 
 thread_local! {
-    /// Whether the library has started this thread.
     static IS_WORKER: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -77,7 +76,6 @@ pub fn is_worker() -> bool {
     IS_WORKER.with(Cell::get)
 }
 
-/// Marks the calling thread as started by the library.
 pub(super) fn mark_worker() {
     IS_WORKER.with(|is| is.set(true));
 }
