@@ -176,34 +176,26 @@ unsafe fn plan<'a>(
     mut refused: impl FnMut(u64, Error) -> Result<()>,
 ) -> Result<Vec<Request<'a>>> {
     let mut plan: Vec<Request<'a>> = with_capacity(count)?;
-    let (mut is_disjoint, mut end) = (true, 0);
+    let (mut is_ascending, mut end) = (true, 0);
     let mut add = |request: &zt_read_request| {
         // SAFETY: each is NULL, or valid as long as its file is open.
-        let target = match unsafe { Target::of(request) } {
-            Ok(target) => target,
-            Err(error) => return refused(request.tag, error),
-        };
+        let target = unsafe { Target::of(request)? };
         if !std::ptr::eq(target.handle().file(), file) {
             return Err(fail!(InvalidArgument, "its component or object belongs to another file"));
         }
         // SAFETY: the caller ensures this.
-        let planned = match unsafe { add_request(&mut plan, target, request) } {
-            Ok(planned) => planned,
-            Err(error) => return refused(request.tag, error),
-        };
-        match &planned.dst {
-            Destination::Bytes([]) => {}
-            Destination::Bytes(dst) => {
-                is_disjoint &= end <= dst.as_ptr().addr();
-                end = dst.as_ptr_range().end.addr();
-            }
-            Destination::Rows(_) => is_disjoint = false,
+        let planned = unsafe { add_request(&mut plan, target, request)? };
+        for (start, size) in planned.places() {
+            is_ascending &= end <= start;
+            end = start.saturating_add(size);
         }
         Ok(())
     };
+    let each = |request: &zt_read_request| add(request).or_else(|error| refused(request.tag, error));
     // SAFETY: requests has count structs.
-    unsafe { arg::for_each(requests, count, "request", &mut add)? };
-    if !is_disjoint {
+    unsafe { arg::for_each(requests, count, "request", each)? };
+    // Usually it is, and then another pass over many requests would take longer than this one.
+    if !is_ascending {
         check_disjoint(&plan)?;
     }
     Ok(plan)

@@ -14,7 +14,7 @@ use crate::capi::streaming::event::{
 use crate::error::{fail, Result};
 use crate::memory::{push, try_box, with_capacity};
 use crate::model::sort::{sort, sort_by_key};
-use crate::reader::{BatchStats, Destination, Load, Request, Ring, SourceStats};
+use crate::reader::{BatchStats, Load, Request, Ring, SourceStats};
 use crate::source::ByteSource;
 use crate::threads::{ThreadGroup, Work};
 use std::mem::MaybeUninit;
@@ -251,11 +251,7 @@ unsafe fn plan(
     };
     // SAFETY: requests has count structs.
     unsafe { arg::for_each(requests, count, "request", &mut with)? };
-    let has_rows = plan.iter().any(|request| matches!(request.dst, Destination::Rows(_)));
-    let places = || plan.iter().flat_map(Request::places);
-    if has_rows || !places().is_sorted_by(|one, other| one.0.saturating_add(one.1) <= other.0) {
-        check_disjoint(&plan)?;
-    }
+    check_disjoint(&plan)?;
     Ok((plan, references(named)?))
 }
 
