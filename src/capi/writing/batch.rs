@@ -55,26 +55,16 @@ pub unsafe extern "C" fn zt_write_batch(
     count: usize,
 ) -> zt_status {
     with_writer(writer, |writer| {
+        let mut objects = with_capacity(count)?;
+        let add = |request: &zt_write_request| {
+            // SAFETY: the request is as documented, and does not change during the call.
+            objects.push(unsafe { one(request)? });
+            Ok(())
+        };
         // SAFETY: requests has count structs.
-        let objects = unsafe { objects(requests, count)? };
+        unsafe { arg::for_each(requests, count, "request", add)? };
         writer.write_batch(&objects)
     })
-}
-
-/// Checks the caller's requests one by one.
-///
-/// # Safety
-/// `requests` has `count` structs. They are as documented, and do not change for `'a`.
-unsafe fn objects<'a>(requests: *const zt_write_request, count: usize) -> Result<Vec<DenseSpec<'a>>> {
-    let mut objects = with_capacity(count)?;
-    let add = |request: &zt_write_request| {
-        // SAFETY: the caller ensures this.
-        objects.push(unsafe { one(request)? });
-        Ok(())
-    };
-    // SAFETY: the caller ensures this.
-    unsafe { arg::for_each(requests, count, "request", add)? };
-    Ok(objects)
 }
 
 unsafe fn one<'a>(request: &zt_write_request) -> Result<DenseSpec<'a>> {
