@@ -180,12 +180,9 @@ fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
         | ZT_VERIFY_PADDING
         | ZT_VERIFY_SHARDS
         | ZT_VERIFY_REQUIRE_DIGESTS;
-    if options.checks & !KNOWN != 0 {
-        return Err(fail!(
-            InvalidArgument,
-            "zt_verify_options.checks has unknown bits: {:#x}",
-            options.checks
-        ));
+    let unknown = options.checks & !KNOWN;
+    if unknown != 0 {
+        return Err(fail!(InvalidArgument, "zt_verify_options.checks has unknown bits {unknown:#x}"));
     }
     let checks = match options.checks {
         0 => ZT_VERIFY_DIGESTS | ZT_VERIFY_CONTENTS | ZT_VERIFY_SHARDS,
