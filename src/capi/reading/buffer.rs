@@ -16,10 +16,10 @@ use std::ptr::null;
 
 /// Decoded bytes of a component. A buffer keeps its file open.
 pub struct zt_buffer {
-    /// The borrowed bytes; NULL and 0 if `owned` has the bytes.
-    borrowed: *const u8,
+    data: *const u8,
     size: usize,
-    owned: Option<AlignedBuffer>,
+    /// Owns the bytes, unless they are borrowed from the file.
+    _memory: Option<AlignedBuffer>,
     /// Dropped last: it keeps the file of the bytes open.
     _owner: FileReference,
 }
@@ -53,11 +53,7 @@ pub unsafe extern "C" fn zt_component_load(
 /// The bytes of a buffer, valid until zt_buffer_free; NULL only for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_buffer_data(buffer: Option<&zt_buffer>) -> *const c_void {
-    match buffer {
-        None => null(),
-        Some(zt_buffer { owned: Some(memory), .. }) => memory.as_slice().as_ptr().cast(),
-        Some(borrowed) => borrowed.borrowed.cast(),
-    }
+    buffer.map_or(null(), |b| b.data.cast())
 }
 
 /// Number of bytes of a buffer.
@@ -86,13 +82,15 @@ impl zt_component {
         &'f self,
         load: impl FnOnce(&Component<'f>) -> Result<ComponentBytes<'f>>,
     ) -> Result<(*mut zt_buffer, bool)> {
-        let (borrowed, size, owned) = match load(&self.component()?)? {
-            ComponentBytes::Borrowed(bytes) => (bytes.as_ptr(), bytes.len(), None),
-            ComponentBytes::Owned(memory) => (null(), memory.as_slice().len(), Some(memory)),
+        let found = load(&self.component()?)?;
+        let (data, size) = (found.as_slice().as_ptr(), found.as_slice().len());
+        let memory = match found {
+            ComponentBytes::Borrowed(_) => None,
+            ComponentBytes::Owned(memory) => Some(memory),
         };
-        let is_borrowed = owned.is_none();
+        let is_borrowed = memory.is_none();
         // SAFETY: its file is open.
         let _owner = unsafe { FileReference::new(self.handle.file()) };
-        Ok((Box::into_raw(try_box(zt_buffer { borrowed, size, owned, _owner })?), is_borrowed))
+        Ok((Box::into_raw(try_box(zt_buffer { data, size, _memory: memory, _owner })?), is_borrowed))
     }
 }
