@@ -52,11 +52,9 @@ pub(super) fn deliver<T>(
     what: &str,
     make: impl FnOnce() -> Result<*mut T>,
 ) -> zt_status {
-    let Some(out) = out else {
-        return guard(|| Err(fail!(InvalidArgument, "the pointer to the {what} is NULL")));
-    };
-    out.write(null_mut());
     guard(|| {
+        let out = out.ok_or_else(|| fail!(InvalidArgument, "the pointer to the {what} is NULL"))?;
+        out.write(null_mut());
         out.write(make()?);
         Ok(())
     })
