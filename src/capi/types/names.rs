@@ -1,7 +1,7 @@
 //! Names of the numbers of types, formats and encodings.
 
 use crate::capi::arg;
-use crate::capi::guard::{guard, guard_value};
+use crate::capi::guard::guard;
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{
     self as types, zt_dtype, zt_encoding, zt_format, zt_type, zt_type_value,
@@ -16,7 +16,7 @@ use std::ptr::null;
 /// The name of a dtype, "bf16"; NULL if it has none.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_dtype_name(dtype: zt_dtype) -> *const c_char {
-    guard_value(null(), || types::dtype(dtype).map_or(null(), |d| d.c_name().as_ptr()))
+    pointer(Dtype::from_number(dtype).map(Dtype::c_name))
 }
 
 /// The dtype of a name such as "bf16" or, of 0.1, "bfloat16". Returns ZT_ERROR_NOT_FOUND for an unknown name.
@@ -38,16 +38,13 @@ pub unsafe extern "C" fn zt_dtype_from_name(
 /// Bytes of one element; 0 for ZT_DTYPE_OTHER and unknown numbers.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_dtype_size(dtype: zt_dtype) -> usize {
-    guard_value(0, || types::dtype(dtype).map_or(0, Dtype::size))
+    Dtype::from_number(dtype).map_or(0, Dtype::size)
 }
 
 /// The name of a logical type, "f8_e4m3fn", "gguf.q4_0"; NULL if it has none.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_type_name(r#type: zt_type) -> *const c_char {
-    guard_value(null(), || match types::logical(r#type) {
-        Ok(Some(logical)) => logical.c_name().as_ptr(),
-        _ => null(),
-    })
+    pointer(Logical::from_number(r#type).map(Logical::c_name))
 }
 
 /// The logical type of a name. Returns ZT_ERROR_NOT_FOUND for an unknown name.
@@ -128,7 +125,7 @@ pub extern "C" fn zt_type_from_ggml(
 /// The name of a format, "sparse_csr"; NULL for ZT_FORMAT_OTHER and ZT_FORMAT_BLOCKS.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_format_name(format: zt_format) -> *const c_char {
-    guard_value(null(), || pointer(types::format(format).and_then(Format::c_name)))
+    pointer(types::format(format).and_then(Format::c_name))
 }
 
 /// The name of an encoding, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER.
@@ -155,5 +152,5 @@ pub enum zt_container_value {
 /// The name of a container, "safetensors"; NULL for ZT_CONTAINER_NONE and unknown numbers.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_container_name(container: zt_container) -> *const c_char {
-    guard_value(null(), || Container::from_number(container).map_or(null(), |c| c.c_name().as_ptr()))
+    pointer(Container::from_number(container).map(Container::c_name))
 }
