@@ -40,22 +40,29 @@ const fn sure(suffix: &'static str, role: &'static str) -> Part {
     Part { suffix, role, is_sure: true }
 }
 
-/// What most rows have in common.
-const USUAL: Scheme = Scheme {
-    name: "",
-    weight: ".weight",
-    parts: &[],
-    codes: |_, _| true,
-    scales: is_float,
-    is_it: |_| true,
-    may_be: |_| true,
-    is_said: |_| false,
-    describe: |_, _, _| Err(unreadable()),
-    plan: |_| Err(unreadable()),
-};
+/// A row with what most rows have in common. The arguments have no default, so that no row can forget them.
+const fn usual(
+    is_it: fn(&Found<'_>) -> bool,
+    describe: fn(&Found<'_>, &Config, &mut Description) -> Result<()>,
+    plan: fn(&Object<'_>) -> Result<Plan>,
+) -> Scheme {
+    Scheme {
+        name: "",
+        weight: ".weight",
+        parts: &[],
+        codes: |_, _| true,
+        scales: is_float,
+        is_it,
+        may_be: |_| true,
+        is_said: |_| false,
+        describe,
+        plan,
+    }
+}
 
 /// Codes whose order belongs to the kernels of a GPU, or is not documented.
-const UNREADABLE: Scheme = Scheme { scales: |_, _| true, ..USUAL };
+const UNREADABLE: Scheme =
+    Scheme { scales: |_, _| true, ..usual(always, |_, _, _| Err(unreadable()), |_| Err(unreadable())) };
 
 /// Rows that come first are tried first.
 pub static SCHEMES: &[Scheme] = &[
@@ -63,45 +70,33 @@ pub static SCHEMES: &[Scheme] = &[
         name: "fp8_blocks",
         parts: &[part(".weight", "packed_weight"), sure(".weight_scale_inv", "scales")],
         codes: is_float8,
-        is_it: has_scales,
         is_said: |config| config.method == "fp8" && config.block.is_some(),
-        describe: fp8::describe_blocks,
-        plan: fp8::plan,
-        ..USUAL
+        ..usual(has_scales, fp8::describe_blocks, fp8::plan)
     },
     Scheme {
         name: "fp8_scale",
         parts: &[part(".weight", "packed_weight"), part(".scale", "scales")],
         codes: is_float8,
         scales: is_e8m0,
-        is_it: has_scales,
         is_said: |config| config.method == "fp8",
-        describe: fp8::describe_blocks,
-        plan: fp8::plan,
-        ..USUAL
+        ..usual(has_scales, fp8::describe_blocks, fp8::plan)
     },
     Scheme {
         name: "fp4_scale",
         parts: &[part(".weight", "packed_weight"), part(".scale", "scales")],
         codes: |dtype, logical| logical == Some(Logical::F4E2m1) || is_i8(dtype, logical),
         scales: is_e8m0,
-        is_it: |found| has_scales_of(found, Logical::F8E8m0),
         is_said: |config| config.method == "fp8",
-        describe: fp4::describe_scale,
-        plan: fp4::plan_mx,
-        ..USUAL
+        ..usual(|found| has_scales_of(found, Logical::F8E8m0), fp4::describe_scale, fp4::plan_mx)
     },
     Scheme {
         name: "fp8",
         parts: &[part(".weight", "packed_weight"), part(".weight_scale", "scales")],
         codes: is_float8,
-        is_it: has_scales,
         is_said: |config| {
             ["fp8", "compressed-tensors", "modelopt", "fbgemm_fp8"].contains(&config.method.as_str())
         },
-        describe: fp8::describe,
-        plan: fp8::plan,
-        ..USUAL
+        ..usual(has_scales, fp8::describe, fp8::plan)
     },
     Scheme {
         name: "bnb_int8",
@@ -111,11 +106,8 @@ pub static SCHEMES: &[Scheme] = &[
             sure(".weight_format", "weight_format"),
         ],
         codes: is_i8,
-        is_it: has_more,
         is_said: |config| config.method == "bitsandbytes",
-        describe: bitsandbytes::describe_8_bits,
-        plan: bitsandbytes::plan_8_bits,
-        ..USUAL
+        ..usual(has_more, bitsandbytes::describe_8_bits, bitsandbytes::plan_8_bits)
     },
     Scheme {
         name: "int8",
@@ -125,11 +117,8 @@ pub static SCHEMES: &[Scheme] = &[
             part(".weight_zero_point", "zeros"),
         ],
         codes: is_i8,
-        is_it: has_more,
         is_said: |config| config.method == "compressed-tensors",
-        describe: integers::describe_bytes,
-        plan: integers::plan_bytes,
-        ..USUAL
+        ..usual(has_more, integers::describe_bytes, integers::plan_bytes)
     },
     Scheme {
         name: "pack_quantized",
@@ -141,9 +130,7 @@ pub static SCHEMES: &[Scheme] = &[
             sure(".weight_g_idx", "g_idx"),
         ],
         codes: is_i32,
-        describe: integers::describe_packed,
-        plan: integers::plan_packed,
-        ..USUAL
+        ..usual(always, integers::describe_packed, integers::plan_packed)
     },
     Scheme {
         name: "nvfp4_pack_quantized",
@@ -154,10 +141,7 @@ pub static SCHEMES: &[Scheme] = &[
         ],
         codes: is_u8,
         scales: fp4::is_e4m3,
-        is_it: |found| found.tensor("global_scale").is_some() || has_scales_of(found, Logical::F8E4m3fn),
-        describe: fp4::describe_nv,
-        plan: |object| fp4::plan_nv(object, Operation::Over),
-        ..USUAL
+        ..usual(is_nvfp4, fp4::describe_nv, |object| fp4::plan_nv(object, Operation::Over))
     },
     Scheme {
         name: "mxfp4_pack_quantized",
@@ -165,9 +149,7 @@ pub static SCHEMES: &[Scheme] = &[
         codes: is_u8,
         scales: fp4::is_e8m0_or_u8,
         is_said: |config| config.method == "compressed-tensors",
-        describe: fp4::describe_mx,
-        plan: fp4::plan_mx,
-        ..USUAL
+        ..usual(always, fp4::describe_mx, fp4::plan_mx)
     },
     Scheme {
         name: "modelopt_nvfp4",
@@ -178,11 +160,8 @@ pub static SCHEMES: &[Scheme] = &[
         ],
         codes: is_u8,
         scales: fp4::is_e4m3,
-        is_it: has_more,
         is_said: |config| config.method == "modelopt",
-        describe: fp4::describe_nv,
-        plan: |object| fp4::plan_nv(object, Operation::Times),
-        ..USUAL
+        ..usual(has_more, fp4::describe_nv, |object| fp4::plan_nv(object, Operation::Times))
     },
     Scheme {
         name: "mxfp4_blocks",
@@ -190,24 +169,15 @@ pub static SCHEMES: &[Scheme] = &[
         parts: &[sure("_blocks", "packed_weight"), part("_scales", "scales")],
         codes: is_u8,
         scales: fp4::is_e8m0_or_u8,
-        is_it: |found| {
-            let has_groups = found.tensor("packed_weight").is_none_or(|codes| codes.shape().len() == 4);
-            let has_type = |scales: Tensor<'_>| scales.element_type() == (Some(Dtype::U8), None);
-            has_groups && found.tensor("scales").is_some_and(has_type)
-        },
         is_said: |config| config.method == "mxfp4",
-        describe: fp4::describe_blocks,
-        plan: fp4::plan_mx,
-        ..USUAL
+        ..usual(are_blocks, fp4::describe_blocks, fp4::plan_mx)
     },
     Scheme {
         name: "awq",
         parts: &[sure(".qweight", "packed_weight"), part(".scales", "scales"), sure(".qzeros", "zeros")],
         codes: is_i32,
         may_be: |config| config.method == "awq",
-        describe: columns::describe_awq,
-        plan: columns::plan_awq,
-        ..USUAL
+        ..usual(always, columns::describe_awq, columns::plan_awq)
     },
     Scheme {
         name: "gptq",
@@ -219,9 +189,7 @@ pub static SCHEMES: &[Scheme] = &[
         ],
         codes: is_i32,
         may_be: |config| config.method != "awq",
-        describe: columns::describe_gptq,
-        plan: columns::plan_gptq,
-        ..USUAL
+        ..usual(always, columns::describe_gptq, columns::plan_gptq)
     },
     Scheme {
         name: "bnb_4bit",
@@ -236,22 +204,16 @@ pub static SCHEMES: &[Scheme] = &[
         ],
         codes: is_u8,
         scales: |dtype, logical| is_u8(dtype, logical) || is_float(dtype, logical),
-        is_it: has_more,
         is_said: |config| config.method == "bitsandbytes",
-        describe: bitsandbytes::describe_4_bits,
-        plan: bitsandbytes::plan_4_bits,
-        ..USUAL
+        ..usual(has_more, bitsandbytes::describe_4_bits, bitsandbytes::plan_4_bits)
     },
     Scheme {
         name: "mlx",
         parts: &[part(".weight", "packed_weight"), part(".scales", "scales"), part(".biases", "biases")],
         codes: is_u32,
         scales: |dtype, logical| is_u8(dtype, logical) || is_float(dtype, logical),
-        is_it: has_more,
         is_said: |config| config.mlx.is_some(),
-        describe: mlx::describe,
-        plan: mlx::plan,
-        ..USUAL
+        ..usual(has_more, mlx::describe, mlx::plan)
     },
     Scheme {
         name: "hqq",
@@ -274,25 +236,19 @@ pub static SCHEMES: &[Scheme] = &[
             part(".round_zero", "round_zero"),
         ],
         codes: |dtype, logical| matches!(dtype, Some(Dtype::U8 | Dtype::I32)) && logical.is_none(),
-        describe: hqq::describe,
-        plan: hqq::plan,
-        ..USUAL
+        ..usual(always, hqq::describe, hqq::plan)
     },
     Scheme {
         name: "quanto_int8",
         parts: &[sure(".weight._data", "packed_weight"), sure(".weight._scale", "scales")],
         codes: is_i8,
-        describe: integers::describe_bytes,
-        plan: integers::plan_bytes,
-        ..USUAL
+        ..usual(always, integers::describe_bytes, integers::plan_bytes)
     },
     Scheme {
         name: "quanto_fp8",
         parts: &[sure(".weight._data", "packed_weight"), sure(".weight._scale", "scales")],
         codes: is_float8,
-        describe: fp8::describe,
-        plan: fp8::plan,
-        ..USUAL
+        ..usual(always, fp8::describe, fp8::plan)
     },
     Scheme {
         name: "exl2",
@@ -354,6 +310,10 @@ fn unreadable() -> Error {
     fail!(Unsupported, "its tool stores codes in an order of its kernels, which cannot be read")
 }
 
+fn always(_: &Found<'_>) -> bool {
+    true
+}
+
 fn is_e8m0(_: Option<Dtype>, logical: Option<Logical>) -> bool {
     logical == Some(Logical::F8E8m0)
 }
@@ -364,6 +324,16 @@ fn has_scales(found: &Found<'_>) -> bool {
 
 fn has_scales_of(found: &Found<'_>, logical: Logical) -> bool {
     found.tensor("scales").is_some_and(|scales| scales.element_type().1 == Some(logical))
+}
+
+fn is_nvfp4(found: &Found<'_>) -> bool {
+    found.tensor("global_scale").is_some() || has_scales_of(found, Logical::F8E4m3fn)
+}
+
+fn are_blocks(found: &Found<'_>) -> bool {
+    let has_groups = found.tensor("packed_weight").is_none_or(|codes| codes.shape().len() == 4);
+    let has_type = |scales: Tensor<'_>| scales.element_type() == (Some(Dtype::U8), None);
+    has_groups && found.tensor("scales").is_some_and(has_type)
 }
 
 /// Whether there is anything beside the codes.
