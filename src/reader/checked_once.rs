@@ -3,7 +3,7 @@
 
 use super::file::File;
 use super::object::Component;
-use super::shared_bytes::{Facts, NumberFormat, PartAndStart, SharedChecks, SharedRanges};
+use super::shared_bytes::{Fact, Facts, NumberFormat, PartAndStart, SharedChecks, SharedRanges};
 use crate::digest::{Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::decoded_limit;
@@ -41,13 +41,16 @@ impl SharedChecks {
             return component.source().map(drop);
         }
         let part = component.part_number();
-        if let Some(failure) = self.unopened.lock().0.get(&part) {
+        if let Some(Some(failure)) = self.unopened.lock().get(part) {
             return Err(failure.again());
         }
         component.source().map(drop).inspect_err(|failure| {
-            let mut unopened = self.unopened.lock();
-            if unopened.0.try_reserve(1).is_ok() {
-                unopened.0.insert(part, failure.again());
+            let mut failures = self.unopened.lock();
+            let count = failures.len().max(part.saturating_add(1));
+            let more = count.saturating_sub(failures.len());
+            if failures.try_reserve(more).is_ok() {
+                failures.resize_with(count, || None);
+                failures.get_mut(part).into_iter().for_each(|place| *place = Some(failure.again()));
             }
         })
     }
@@ -85,80 +88,26 @@ impl SharedChecks {
         self.facts.get(at)
     }
 
-    /// Runs `check` and adds `fact` to `list`, unless the fact is already known for the bytes of `component`.
-    /// Other threads that need the same facts wait.
-    fn once<K: PartialEq>(
+    /// Runs `check`, unless its `fact` is already known for the bytes of `component`. Other threads that need
+    /// facts about the same bytes wait.
+    pub fn once(
         &self,
         component: &Component<'_>,
-        fact: K,
-        list: fn(&mut Facts) -> &mut Vec<K>,
+        fact: Fact,
         check: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let Some(facts) = self.facts_of(component) else {
-            return check();
-        };
+        let Some(facts) = self.facts_of(component) else { return check() };
         let mut facts = facts.lock();
-        if !list(&mut facts).contains(&fact) {
+        if !facts.checked.contains(&fact) {
             check()?;
-            push(list(&mut facts), fact)?;
+            push(&mut facts.checked, fact)?;
         }
         Ok(())
     }
 
-    /// Runs `check` for a digest, unless the bytes were already found to have it.
-    pub fn digest(
-        &self,
-        component: &Component<'_>,
-        claim: Digest,
-        check: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        let entry = component.entry;
-        let decoded = entry.has_digest_of_decoded().then_some((entry.encoding, entry.size()));
-        self.once(component, (claim, decoded), |facts| &mut facts.digests, check)
-    }
-
-    /// Runs `check`, which decodes the bytes and may check bools, unless that was done before.
-    pub fn contents(
-        &self,
-        component: &Component<'_>,
-        size: u64,
-        bools: bool,
-        check: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        self.once(component, (component.encoding(), size, bools), |facts| &mut facts.contents, check)
-    }
-
-    /// Runs `check` for row pointers to `nnz` entries, unless that was done before.
-    pub fn pointers(
-        &self,
-        component: &Component<'_>,
-        nnz: u64,
-        check: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        let format = component.number_format()?;
-        self.once(component, (format, nnz), |facts| &mut facts.pointers, check)
-    }
-
-    /// Runs `check` for the order of column indices within rows, unless that was done before.
-    pub fn rows(
-        &self,
-        indices: &Component<'_>,
-        indptr: &Component<'_>,
-        check: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        let place = (indptr.part_number(), indptr.entry.offset);
-        let fact = (indices.number_format()?, place, indptr.number_format()?);
-        self.once(
-            indices,
-            fact,
-            |facts| &mut facts.rows,
-            || self.charge_rows(indices, indptr).and_then(|()| check()),
-        )
-    }
-
     /// Counts the bytes that are decoded for pairs of indices and row pointers, because a file may use one
     /// blob in many pairs.
-    fn charge_rows(&self, indices: &Component<'_>, indptr: &Component<'_>) -> Result<()> {
+    pub fn charge_rows(&self, indices: &Component<'_>, indptr: &Component<'_>) -> Result<()> {
         let limit = decoded_limit(indices.source()?.size(), indices.file.max_decoded_size);
         let more = indices.size()?.saturating_add(indptr.size()?);
         let before = self.rows_decoded.fetch_add(more, Ordering::Relaxed);
@@ -172,12 +121,6 @@ impl SharedChecks {
         }
     }
 
-    /// Runs `check`, which looks for two entries with the same coordinates, unless that was done before.
-    pub fn cells(&self, coords: &Component<'_>, rank: u32, check: impl FnOnce() -> Result<()>) -> Result<()> {
-        let fact = (coords.number_format()?, rank);
-        self.once(coords, fact, |facts| &mut facts.cells, check)
-    }
-
     /// Whether the numbers in each run are below the run's bound in `bounds`. `largest` finds the largest
     /// number of each run. `None` if no other component shares the bytes: then it is useless to keep the
     /// largest numbers.
@@ -187,9 +130,7 @@ impl SharedChecks {
         bounds: &[u64],
         largest: impl FnOnce() -> Result<Vec<u64>>,
     ) -> Result<Option<bool>> {
-        let Some(facts) = self.facts_of(component) else {
-            return Ok(None);
-        };
+        let Some(facts) = self.facts_of(component) else { return Ok(None) };
         let format = component.number_format()?;
         let mut facts = facts.lock();
         let below = |found: &[u64]| found.iter().zip(bounds).all(|(found, bound)| found < bound);
@@ -205,13 +146,6 @@ impl SharedChecks {
     }
 }
 
-impl Component<'_> {
-    fn number_format(&self) -> Result<NumberFormat> {
-        let (encoding, size) = (self.encoding(), self.decoded_size()?);
-        Ok(NumberFormat { encoding, size, dtype: self.dtype(), swaps: self.entry.swaps() })
-    }
-}
-
 impl File {
     fn source_checks(&self) -> Result<&SharedChecks> {
         let kept = &self.source_checks;
@@ -224,6 +158,17 @@ impl File {
 }
 
 impl Component<'_> {
+    pub(super) fn number_format(&self) -> Result<NumberFormat> {
+        let (encoding, size) = (self.encoding(), self.decoded_size()?);
+        Ok(NumberFormat { encoding, size, dtype: self.dtype(), swaps: self.entry.swaps() })
+    }
+
+    /// The fact that its digest is `claim`.
+    pub(super) fn digest_fact(&self, claim: Digest) -> Fact {
+        let entry = self.entry;
+        Fact::Digest(claim, entry.has_digest_of_decoded().then_some((entry.encoding, entry.size())))
+    }
+
     /// Checks the bytes against the component's digest or the CRC-32 of an archive member. If the file has
     /// neither, checks the digest of the shard and the checksums of compressed frames. Bytes that several
     /// components share are read once, even in later calls for other components. A digest of an unknown
@@ -233,7 +178,7 @@ impl Component<'_> {
         let claim = self.digest().map(|text| self.parse_digest(text));
         let checked = match (claim, self.checksum()) {
             (Some(Ok(Digest::Unknown)), _) | (None, None) => None,
-            (Some(Ok(claim)), _) => Some(known.digest(self, claim, || self.verify_digest())),
+            (Some(Ok(claim)), _) => Some(known.once(self, self.digest_fact(claim), || self.verify_digest())),
             (Some(Err(_)), _) => Some(self.verify_digest()), // returns the error
             (None, Some(sum)) => Some(known.checksum(self, sum.start)),
         };
@@ -251,7 +196,8 @@ impl Component<'_> {
         match self.decoding() {
             Ok(_) if self.entry.encoding.is_compressed() => {
                 let decode = || self.for_each_decoded(&mut |_| Ok(()));
-                self.size().and_then(|size| known.contents(self, size, false, decode))
+                let fact = |size| Fact::Contents(self.encoding(), size, false);
+                self.size().and_then(|size| known.once(self, fact(size), decode))
             }
             Ok(_) | Err(_) => Ok(()),
         }

@@ -8,8 +8,6 @@ use crate::memory::{filled, with_capacity};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding};
 use crate::model::sort::sort;
-use foldhash::fast::SeedableRandomState;
-use hashbrown::HashMap;
 use std::sync::atomic::AtomicU64;
 
 /// Which components share their bytes.
@@ -77,27 +75,28 @@ pub(super) struct NumberFormat {
     pub(super) swaps: bool,
 }
 
-/// How bytes are decoded, and the decoded size.
-pub(super) type Decoding = (Encoding, Option<u64>);
+/// A check of bytes that succeeded.
+#[derive(PartialEq)]
+pub(super) enum Fact {
+    /// This digest agrees. For a digest of decoded bytes, also how the bytes are decoded, and their size.
+    Digest(Digest, Option<(Encoding, Option<u64>)>),
+    /// The bytes decode to this size. Also whether their bools were checked.
+    Contents(Encoding, u64, bool),
+    /// They are row pointers to this many entries.
+    Pointers(NumberFormat, u64),
+    /// They are column indices that ascend within the rows of the row pointers at this place.
+    Rows(NumberFormat, PartAndStart, NumberFormat),
+    /// They are coordinates, and no two are equal in a shape of this rank. If coordinates are in range of two
+    /// shapes of one rank, they are distinct in both or in neither.
+    Cells(NumberFormat, u32),
+}
 
-/// Facts about bytes that several components share. The lists have checks that succeeded.
+/// What is known about bytes that several components share.
 #[derive(Default)]
 pub(super) struct Facts {
-    /// The digests that agree. For digests of decoded bytes, also how the bytes are decoded. Two different
-    /// digests of one algorithm and one decoding cannot both be here, because one of them fails.
-    pub(super) digests: Vec<(Digest, Option<Decoding>)>,
-    /// The sizes that the bytes decode to, and whether their bools were checked.
-    pub(super) contents: Vec<(Encoding, u64, bool)>,
-    /// If they are row pointers: how many entries they point to.
-    pub(super) pointers: Vec<(NumberFormat, u64)>,
+    pub(super) checked: Vec<Fact>,
     /// The largest number in each run. The list has one number for each run.
     pub(super) largest: Vec<(NumberFormat, Vec<u64>)>,
-    /// If they are column indices: the row pointers within whose rows they ascend, by part, position and
-    /// number format.
-    pub(super) rows: Vec<(NumberFormat, PartAndStart, NumberFormat)>,
-    /// If they are coordinates: the ranks of shapes in which no two are equal. If coordinates are in range of
-    /// two shapes of one rank, they are distinct in both or in neither.
-    pub(super) cells: Vec<(NumberFormat, u32)>,
 }
 
 /// What the threads of a verification know about shared bytes.
@@ -113,16 +112,8 @@ pub(super) struct SharedChecks {
     pub(super) rows_decoded: AtomicU64,
     /// The result for each shard whose digest was checked, by part.
     pub(super) shards: Mutex<Vec<(usize, Result<()>)>>,
-    /// The errors of shards that could not be opened, by part.
-    pub(super) unopened: Mutex<Failures>,
-}
-
-pub(super) struct Failures(pub(super) HashMap<usize, Error, SeedableRandomState>);
-
-impl Default for Failures {
-    fn default() -> Failures {
-        Failures(HashMap::with_hasher(crate::hash::state()))
-    }
+    /// The errors of shards that could not be opened: the place of each is the number of its part.
+    pub(super) unopened: Mutex<Vec<Option<Error>>>,
 }
 
 /// Where some bytes start: the number of their part, and a position in it.

@@ -5,7 +5,7 @@
 
 use super::file::File;
 use super::object::{Component, Object};
-use super::shared_bytes::{SharedChecks, SharedRanges};
+use super::shared_bytes::{Fact, SharedChecks, SharedRanges};
 use crate::codec::{Codec, Coding, KnownSize};
 use crate::container::contents::{self, ElementCheck, Positions};
 use crate::error::{broken, fail, Cause, Error, Quoted, Result, Rule};
@@ -153,7 +153,8 @@ impl<'f> Object<'f> {
                 let csr = self.csr_geometry()?;
                 let pointers =
                     || csr.indptr.check_indices(&mut IndexCheck::Pointers { previous: 0, nnz: csr.nnz });
-                checks.pointers(&csr.indptr, csr.nnz, pointers)?;
+                let fact = Fact::Pointers(csr.indptr.number_format()?, csr.nnz);
+                checks.once(&csr.indptr, fact, pointers)?;
                 if !csr.indices.is_below(checks, &[csr.columns], csr.nnz)? {
                     csr.indices.check_indices(&mut IndexCheck::Columns { columns: csr.columns })?;
                 }
@@ -357,7 +358,10 @@ impl Object<'_> {
         if !self.positions_are_unique(&csr.indices) {
             return Ok(());
         }
-        checks.rows(&csr.indices, &csr.indptr, || {
+        let place = (csr.indptr.part_number(), csr.indptr.entry.offset);
+        let fact = Fact::Rows(csr.indices.number_format()?, place, csr.indptr.number_format()?);
+        checks.once(&csr.indices, fact, || {
+            checks.charge_rows(&csr.indices, &csr.indptr)?;
             let (Some(dtype), Some(of_indptr)) = (csr.indices.dtype(), csr.indptr.dtype()) else {
                 return Ok(());
             };
@@ -377,7 +381,9 @@ impl Object<'_> {
         }
         let check = || self.check_cells_inner(coo).map_err(|e| coo.coords.wrap(e));
         match checks {
-            Some(checks) => checks.cells(&coo.coords, self.entry.rank, check),
+            Some(checks) => {
+                checks.once(&coo.coords, Fact::Cells(coo.coords.number_format()?, self.entry.rank), check)
+            }
             None => check(),
         }
     }

@@ -4,7 +4,7 @@ use super::file::File;
 use super::manifest;
 use super::object::{Component, Object};
 use super::parts::FilePart;
-use super::shared_bytes::SharedChecks;
+use super::shared_bytes::{Fact, SharedChecks};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::lock::Mutex;
 use crate::threads;
@@ -391,7 +391,8 @@ impl Component<'_> {
                 }
             },
             Some(Ok(claim)) => {
-                state.checks.digest(self, claim, || self.verify_digest_with_progress(state, reported))
+                let check = || self.verify_digest_with_progress(state, reported);
+                state.checks.once(self, self.digest_fact(claim), check)
             }
             Some(Err(_)) => self.verify_digest(), // returns the error
         };
@@ -460,7 +461,7 @@ impl Component<'_> {
             return Ok(());
         }
         let mut base = 0u64;
-        state.checks.contents(self, size, bools, || {
+        state.checks.once(self, Fact::Contents(self.encoding(), size, bools), || {
             self.stored_component()?.for_each_decoded(&mut |chunk| {
                 check.check(chunk, base)?;
                 base = base.saturating_add(chunk.len() as u64);
