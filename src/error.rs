@@ -82,8 +82,8 @@ impl Error {
         self.0.get().is_named
     }
 
-    /// Adds context before the text: `context: text`. If both are too long, the context is cut; without
-    /// memory it is left out.
+    /// Adds context before the text: `context: text`. An empty context adds nothing. If both are too long,
+    /// the context is cut; without memory it is left out.
     #[must_use]
     #[cold]
     pub fn within(mut self, context: fmt::Arguments<'_>) -> Self {

@@ -186,10 +186,7 @@ impl File {
 
     #[cold]
     pub(super) fn in_file(&self, error: Error) -> Error {
-        match self.label() {
-            "" => error,
-            label => error.within(format_args!("{label}")),
-        }
+        error.within(format_args!("{}", self.label()))
     }
 }
 

@@ -3,13 +3,11 @@
 use super::file::{File, ModelInfo};
 use super::lazy_shard::{OpenedFile, ShardOpener};
 use super::lazy_sizes::LazySizes;
-use super::manifest::read_after_ends;
-use super::manifest::NameIndex;
-use super::manifest::ReadEnds;
+use super::manifest::{read_after_ends, NameIndex, ReadEnds};
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
-use super::store::{unfinished_download, with_mode, FileSystem, Store};
+use super::store::{opened, unfinished_download, FileSystem, Opened, Store};
 use super::{file, recovery, structure};
 use crate::container::{Frame, Limits, Validated};
 use crate::error::{fail, Cause, Error, Result, Rule};
@@ -53,20 +51,12 @@ impl File {
         let label = options.label(format_args!("the file at offset {offset}"))?;
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
-        let mut looks = Looks::new(&limits, &budget, false);
-        let named = |e: Error| e.within(format_args!("{label}"));
-        loop {
-            let twin =
-                file.try_clone().map_err(|e| named(Error::io("could not duplicate its handle", &e)))?;
-            let source = FileSource::from_file(twin, offset, length)
-                .and_then(|file| Ok((file.modified(), with_mode(file, options.mode)?)));
-            let (modified, source) = source.map_err(named)?;
-            if let Some(found) = looks.look(source.as_ref()) {
-                let (mut part, manifest) = part_of(source, found, label)?;
-                part.file.modified = modified;
-                return File::of_one(part, manifest, None, None, budget, options);
-            }
-        }
+        let mut open = || {
+            let twin = file.try_clone().map_err(|e| Error::io("could not duplicate its handle", &e))?;
+            opened(FileSource::from_file(twin, offset, length)?, options.mode, Vec::new())
+        };
+        let (part, manifest) = Looks::new(&limits, &budget, false).read(label, &mut open)?;
+        File::of_one(part, manifest, None, None, budget, options)
     }
 
     /// Opens bytes that are in memory.
@@ -80,17 +70,32 @@ impl File {
 
     /// Opens anything that can be read at an offset; `label` is its name in messages.
     pub fn from_source(source: Box<dyn ByteSource>, options: &OpenOptions, label: String) -> Result<File> {
-        let limits = options.limits();
-        let budget = Budget::new(limits.memory_for(0));
-        let (part, manifest) = read_part(source, label, &limits, &budget, true)?;
-        File::of_one(part, manifest, None, None, budget, options)
+        File::of_source(source, options, label, true)
     }
 
     /// Opens a source without a name. Errors do not explain how an incomplete file ends.
     pub(crate) fn from_whole(source: Box<dyn ByteSource>, options: &OpenOptions) -> Result<File> {
+        File::of_source(source, options, String::new(), false)
+    }
+
+    fn of_source(
+        source: Box<dyn ByteSource>,
+        options: &OpenOptions,
+        label: String,
+        explained: bool,
+    ) -> Result<File> {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
-        let (part, manifest) = read_part(source, String::new(), &limits, &budget, false)?;
+        let explain = |e| match explained {
+            true => recovery::explain(source.as_ref(), &limits, e),
+            false => e,
+        };
+        let ends = ReadEnds::read(source.as_ref(), &limits);
+        let found =
+            ends.and_then(|ends| read_after_ends(source.as_ref(), ends, &limits, &budget, &explain, None));
+        let found = found.map(|(frame, manifest)| (frame, manifest, None));
+        let opened = Opened { source, label: None, path: Vec::new(), modified: 0 };
+        let (part, manifest) = part_of(opened, found, label)?;
         File::of_one(part, manifest, None, None, budget, options)
     }
 
@@ -128,12 +133,8 @@ impl File {
         budget: Budget,
         options: &OpenOptions,
     ) -> Result<File> {
-        let (names, lazy_sizes) = side_tables(&parts, &manifest, &budget).map_err(|e| {
-            match label.as_deref().unwrap_or(&parts.first.file.label) {
-                "" => e,
-                label => e.within(format_args!("{label}")),
-            }
-        })?;
+        let (names, lazy_sizes) = side_tables(&parts, &manifest, &budget)
+            .map_err(|e| e.within(format_args!("{}", label.as_ref().unwrap_or(&parts.first.file.label))))?;
         let mut file = File {
             number: file::next_number(),
             mode: parts.mode(),
@@ -198,45 +199,20 @@ pub(super) fn open_part(
     budget: &Budget,
     is_writer: bool,
 ) -> Result<(FilePart, Validated)> {
-    let mut looks = Looks::new(limits, budget, is_writer);
-    loop {
-        let opened = store.open(path).map_err(|e| e.within(format_args!("{label}")))?;
-        if let Some(found) = looks.look(opened.source.as_ref()) {
-            let (mut part, manifest) = part_of(opened.source, found, opened.label.unwrap_or(label))?;
-            (part.file.modified, part.file.path) = (opened.modified, opened.path);
-            return Ok((part, manifest));
-        }
-    }
+    Looks::new(limits, budget, is_writer).read(label, &mut || store.open(path))
 }
 
-/// Reads the manifest of a source. Messages call the source `label`. If `explained` is set, the error for an
-/// incomplete file says how it ends.
-fn read_part(
-    source: Box<dyn ByteSource>,
-    label: String,
-    limits: &Limits,
-    budget: &Budget,
-    explained: bool,
-) -> Result<(FilePart, Validated)> {
-    let explain = |e| match explained {
-        true => recovery::explain(source.as_ref(), limits, e),
-        false => e,
-    };
-    let ends = ReadEnds::read(source.as_ref(), limits);
-    let found = ends.and_then(|ends| read_after_ends(source.as_ref(), ends, limits, budget, &explain, None));
-    part_of(source, found.map(|(frame, manifest)| (frame, manifest, None)), label)
-}
-
-/// Makes a part from what was found in a source. Messages call the source `label`.
-fn part_of(source: Box<dyn ByteSource>, found: Found, label: String) -> Result<(FilePart, Validated)> {
+/// Makes a part from what was found in a file. Messages call the file `label` if it has no label of its own.
+fn part_of(opened: Opened, found: Found, label: String) -> Result<(FilePart, Validated)> {
+    let Opened { source, label: own, path, modified } = opened;
+    let label = own.unwrap_or(label);
     let (frame, manifest, hash) = match found {
         Ok(found) => found,
         Err(e) if label.is_empty() => return Err(e),
         Err(e) => return Err(unfinished_download(source.as_ref(), &label, e).within(format_args!("{label}"))),
     };
     let container = manifest.container.unwrap_or(frame.container);
-    let mut part =
-        FilePart::new(OpenedFile { source, frame, label, path: Vec::new(), modified: 0 }, container);
+    let mut part = FilePart::new(OpenedFile { source, frame, label, path, modified }, container);
     part.version = manifest.version_text;
     part.keep_manifest_hash(hash);
     Ok((part, manifest))
@@ -272,6 +248,20 @@ impl<'l> Looks<'l> {
 
     fn new(limits: &'l Limits, budget: &'l Budget, is_writer: bool) -> Looks<'l> {
         Looks { limits, budget, is_writer, count: 0 }
+    }
+
+    /// Opens a file with `open`, and reads its manifest. Messages call the file `label`.
+    fn read(
+        mut self,
+        label: String,
+        open: &mut dyn FnMut() -> Result<Opened>,
+    ) -> Result<(FilePart, Validated)> {
+        loop {
+            let opened = open().map_err(|e| e.within(format_args!("{label}")))?;
+            if let Some(found) = self.look(opened.source.as_ref()) {
+                return part_of(opened, found, label);
+            }
+        }
     }
 
     /// Reads the manifest. Returns `None` if the file changed meanwhile and the caller should open it again.

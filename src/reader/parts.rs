@@ -193,11 +193,7 @@ impl FilePart {
     /// Adds the name of the file to an error.
     #[cold]
     pub(super) fn named(&self, error: Error) -> Error {
-        let error = self.capabilities().with_own_rule(error);
-        match self.label() {
-            "" => error,
-            label => error.within(format_args!("{label}")),
-        }
+        self.capabilities().with_own_rule(error).within(format_args!("{}", self.label()))
     }
 }
 

@@ -84,10 +84,7 @@ impl Store for FileSystem {
     }
 
     fn open(&self, path: &Path) -> Result<Opened> {
-        let file = FileSource::open(path)?;
-        let modified = file.modified();
-        let source = with_mode(file, self.0)?;
-        Ok(Opened { source, label: None, path: c_path(path)?, modified })
+        opened(FileSource::open(path)?, self.0, c_path(path)?)
     }
 
     fn has(&self, path: &Path) -> Result<bool> {
@@ -118,17 +115,19 @@ impl Store for FileSystem {
     }
 }
 
-/// Changes how the bytes of a file are accessed.
-pub(super) fn with_mode(file: FileSource, mode: Mode) -> Result<Box<dyn ByteSource>> {
-    let auto = mode == Mode::Auto;
-    if mode == Mode::Read || (auto && is_remote(file.parts().0)) {
-        return Ok(try_box(file)?);
-    }
-    match MapSource::new(file, mode == Mode::Private) {
-        Ok(mapped) => Ok(try_box(mapped)?),
-        Err((file, _)) if auto => Ok(try_box(file)?),
-        Err((_, e)) => Err(e),
-    }
+/// A file whose bytes are accessed in this mode. `path` is the path for C callers.
+pub(super) fn opened(file: FileSource, mode: Mode, path: Vec<u8>) -> Result<Opened> {
+    let (auto, modified) = (mode == Mode::Auto, file.modified());
+    let source: Box<dyn ByteSource> = if mode == Mode::Read || (auto && is_remote(file.parts().0)) {
+        try_box(file)?
+    } else {
+        match MapSource::new(file, mode == Mode::Private) {
+            Ok(mapped) => try_box(mapped)?,
+            Err((file, _)) if auto => try_box(file)?,
+            Err((_, e)) => return Err(e),
+        }
+    };
+    Ok(Opened { source, label: None, path, modified })
 }
 
 /// The most symbolic links that are followed in a row.
