@@ -15,8 +15,7 @@ use crate::error::{broken, fail, try_format, Cause, Quoted, Result, Rule};
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, filled, push, try_box, with_capacity, Budget};
 use crate::model::manifest::{Manifest, Object};
-use crate::reader::file::File;
-use crate::reader::file::ModelInfo;
+use crate::reader::file::{File, ModelInfo};
 use crate::reader::manifest::NameIndex;
 use crate::reader::open::open_part;
 use crate::reader::open_options::{OpenOptions, Shards};
@@ -32,13 +31,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A file of the model, and its manifest.
 type ReadPart = (FilePart, Validated);
 
-/// What each thread needs to read files of the model.
-struct ReadContext<'a> {
+/// A model that is being opened.
+struct Opening<'a> {
     store: &'a dyn Store,
-    paths: &'a [PathBuf],
     options: &'a OpenOptions,
-    limits: &'a Limits,
-    budget: &'a Budget,
+    limits: Limits,
+    budget: Budget,
+    /// Its name in messages.
+    label: String,
+    files: ModelFiles,
 }
 
 impl File {
@@ -57,10 +58,9 @@ impl File {
 
     /// The paths of the files that [`File::open_model`] opens. If there is an index, its path is the last.
     pub fn model_paths(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Vec<PathBuf>> {
-        let limits = options.limits();
-        let budget = Budget::new(limits.memory_for(0));
         let store = FileSystem(options.mode);
-        let mut files = model_files(&store, path.as_ref(), options.part, &limits, &budget)?;
+        let opening = Opening::new(&store, options, String::new());
+        let mut files = opening.model_files(path.as_ref())?;
         if let Some(index) = files.index_path {
             push(&mut files.paths, index)?;
         }
@@ -83,151 +83,135 @@ impl File {
             0 => options.label(format_args!("{first}"))?,
             _ => options.label(format_args!("{first} and {others} more"))?,
         };
-        let limits = options.limits();
-        let budget = Budget::new(limits.memory_for(0));
-        let mut files = ModelFiles::default();
-        paths.iter().try_for_each(|path| files.push(path.as_ref(), &budget))?;
         let store = FileSystem(options.mode);
-        let shards = ShardStore::Kept(try_box(store)?);
-        open_files(&store, shards, files, label, options, &limits, budget)
+        let mut opening = Opening::new(&store, options, label);
+        paths.iter().try_for_each(|path| opening.files.push(path.as_ref(), &opening.budget))?;
+        opening.open(ShardStore::Kept(try_box(store)?))
     }
 }
 
 fn open_model(store: &dyn Store, shards: ShardStore<'_>, path: &Path, options: &OpenOptions) -> Result<File> {
-    let label = options.label_at(path)?;
-    let limits = options.limits();
-    let budget = Budget::new(limits.memory_for(0));
-    let files = model_files(store, path, options.part, &limits, &budget)?;
-    open_files(store, shards, files, label, options, &limits, budget)
+    let mut opening = Opening::new(store, options, options.label_at(path)?);
+    opening.files = opening.model_files(path)?;
+    opening.open(shards)
 }
 
-fn open_files(
-    store: &dyn Store,
-    shards: ShardStore<'_>,
-    files: ModelFiles,
-    label: String,
-    options: &OpenOptions,
-    limits: &Limits,
-    budget: Budget,
-) -> Result<File> {
-    let places = bytes_of::<ReadPart>(files.paths.len()).saturating_mul(2);
-    let charged = budget.charge(places, "the parts of the model");
-    charged.map_err(|e| e.within(format_args!("{label}")))?;
-    let fixed = budget.held();
-    let context = ReadContext { store, paths: &files.paths, options, limits, budget: &budget };
-    let read = read_all(&context)?;
-    file_of((read, fixed), files, store, shards, label, options, budget)
-}
-
-/// The file of all parts that were read, with the memory that was in use before.
-#[inline(never)] // its stack frame is not yet there when the parts are read
-fn file_of(
-    (read, fixed): (Vec<ReadPart>, u64),
-    files: ModelFiles,
-    store: &dyn Store,
-    shards: ShardStore<'_>,
-    label: String,
-    options: &OpenOptions,
-    budget: Budget,
-) -> Result<File> {
-    let limits = &options.limits();
-    let context = ReadContext { store, paths: &files.paths, options, limits, budget: &budget };
-    let shards = match options.shards {
-        Shards::Never => None,
-        Shards::OfModels | Shards::OnUse | Shards::AtOpen => Some(shards),
-    };
-    let mut info = ModelInfo::default();
-    let joined = join_all(read, &files, &mut info, &context, fixed);
-    let (parts, manifest) = joined.map_err(|e| e.within(format_args!("{label}")))?;
-    info.passed_over = files.passed_over;
-    let mut file = File::of_parts(parts, Some(label), manifest, info, shards, budget, options)?;
-    let place = files.index_path.as_ref().or(files.paths.first());
-    if options.combine_quantized {
-        file.combine(place.map(|path| (store, path.as_path())))?;
+impl<'a> Opening<'a> {
+    fn new(store: &'a dyn Store, options: &'a OpenOptions, label: String) -> Opening<'a> {
+        let limits = options.limits();
+        let (budget, files) = (Budget::new(limits.memory_for(0)), ModelFiles::default());
+        Opening { store, options, limits, budget, label, files }
     }
-    Ok(file)
-}
 
-/// Joins the files into one, if they agree.
-#[inline(never)] // its stack frame is gone before the next step
-fn join_all(
-    mut read: Vec<ReadPart>,
-    files: &ModelFiles,
-    info: &mut ModelInfo,
-    context: &ReadContext<'_>,
-    fixed: u64,
-) -> Result<(Parts, Validated)> {
-    let ReadContext { store, options, limits, budget, .. } = *context;
-    if !options.part {
-        check_splits(&read)?;
+    fn model_files(&self, path: &Path) -> Result<ModelFiles> {
+        model_files(self.store, path, self.options.part, &self.limits, &self.budget)
     }
-    let shown = match &files.index {
-        Some(index) => shown_objects(&mut read, index, options.include_unlisted, info, budget)?,
-        None => Vec::new(),
-    };
-    let (mut parts, manifest) = join(read, &shown, limits, budget, fixed)?;
-    let path_of = |part: usize| files.paths.get(part).map(PathBuf::as_path);
-    add_shards(store, &mut parts, &manifest, &path_of, options, budget)?;
-    Ok((parts, manifest))
-}
 
-/// Reads the manifests of all files, on several threads if that is faster. Returns the error of the first
-/// file that failed.
-#[inline(never)] // its stack frame is gone before the next step
-fn read_all(context: &ReadContext<'_>) -> Result<Vec<ReadPart>> {
-    let ReadContext { store, paths, options, budget, .. } = *context;
-    let count = paths.len();
-    let threads = threads_to_open(store, options.threads, count);
-    let before = budget.held();
-    match read_by(threads.min(count), context) {
-        // Whether several manifests fit in the memory limit at once depends on timing. So read them again,
-        // one by one.
-        Err(e) if e.cause() == Cause::Limit && threads > 1 => {
-            budget.give_back(budget.held().saturating_sub(before));
-            read_by(1, context)
+    fn open(self, shards: ShardStore<'_>) -> Result<File> {
+        let places = bytes_of::<ReadPart>(self.files.paths.len()).saturating_mul(2);
+        let charged = self.budget.charge(places, "the parts of the model");
+        charged.map_err(|e| e.within(format_args!("{}", self.label)))?;
+        let fixed = self.budget.held();
+        let read = self.read_all()?;
+        self.file_of(read, fixed, shards)
+    }
+
+    /// The file of all parts that were read. `fixed` is the memory that was in use before.
+    #[inline(never)] // its stack frame is not yet there when the parts are read
+    fn file_of(self, read: Vec<ReadPart>, fixed: u64, shards: ShardStore<'_>) -> Result<File> {
+        let shards = Some(shards).filter(|_| self.options.shards != Shards::Never);
+        let mut info = ModelInfo::default();
+        let joined = self.join_all(read, &mut info, fixed);
+        let (parts, manifest) = joined.map_err(|e| e.within(format_args!("{}", self.label)))?;
+        let Opening { store, options, budget, label, files, .. } = self;
+        info.passed_over = files.passed_over;
+        let mut file = File::of_parts(parts, Some(label), manifest, info, shards, budget, options)?;
+        let place = files.index_path.as_ref().or(files.paths.first());
+        if options.combine_quantized {
+            file.combine(place.map(|path| (store, path.as_path())))?;
         }
-        outcome => outcome,
+        Ok(file)
     }
-}
 
-#[inline(never)] // its stack frame is gone before the next step
-fn read_by(threads: usize, context: &ReadContext<'_>) -> Result<Vec<ReadPart>> {
-    let count = context.paths.len();
-    let mut results: Vec<Mutex<Option<Result<ReadPart>>>> = with_capacity(count)?;
-    results.resize_with(count, Mutex::default);
-    let (next, failed_at) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
-    threads::run(threads, context.options.thread_hooks, &|| loop {
-        let at = next.fetch_add(1, Ordering::Relaxed);
-        // Continue up to the first failure, so that every file before it is read.
-        let (Some(path), Some(slot), true) =
-            (context.paths.get(at), results.get(at), at < failed_at.load(Ordering::Relaxed))
-        else {
-            return;
+    /// Joins the files into one, if they agree.
+    #[inline(never)] // its stack frame is gone before the next step
+    fn join_all(
+        &self,
+        mut read: Vec<ReadPart>,
+        info: &mut ModelInfo,
+        fixed: u64,
+    ) -> Result<(Parts, Validated)> {
+        if !self.options.part {
+            check_splits(&read)?;
+        }
+        let shown = match &self.files.index {
+            Some(index) => {
+                shown_objects(&mut read, index, self.options.include_unlisted, info, &self.budget)?
+            }
+            None => Vec::new(),
         };
-        let part = read_one(path, context);
-        if part.is_err() {
-            failed_at.fetch_min(at, Ordering::Relaxed);
-        }
-        *slot.lock() = Some(part);
-    });
-    let mut read = with_capacity(count)?;
-    for slot in results {
-        let part = slot.into_inner();
-        read.push(part.unwrap_or_else(|| Err(fail!(Internal, "a part of the model was not opened")))?);
+        let (mut parts, manifest) = join(read, &shown, &self.limits, &self.budget, fixed)?;
+        let path_of = |part: usize| self.files.paths.get(part).map(PathBuf::as_path);
+        add_shards(self.store, &mut parts, &manifest, &path_of, self.options, &self.budget)?;
+        Ok((parts, manifest))
     }
-    Ok(read)
-}
 
-#[inline(never)] // its stack frame is gone before the next step
-fn read_one(path: &Path, context: &ReadContext<'_>) -> Result<ReadPart> {
-    let ReadContext { store, options, limits, budget, .. } = *context;
-    let label = match &options.name {
-        Some(name) => try_format(format_args!("{name}: {}", path.display()))?,
-        None => try_format(format_args!("{}", path.display()))?,
-    };
-    let (part, mut manifest) = open_part(store, path, label, limits, budget, false)?;
-    part.mark_page_exclusive(manifest.components_mut())?;
-    Ok((part, manifest))
+    /// Reads the manifests of all files, on several threads if that is faster. Returns the error of the first
+    /// file that failed.
+    #[inline(never)] // its stack frame is gone before the next step
+    fn read_all(&self) -> Result<Vec<ReadPart>> {
+        let count = self.files.paths.len();
+        let threads = threads_to_open(self.store, self.options.threads, count);
+        let before = self.budget.held();
+        match self.read_by(threads.min(count)) {
+            // Whether several manifests fit in the memory limit at once depends on timing. So read them
+            // again, one by one.
+            Err(e) if e.cause() == Cause::Limit && threads > 1 => {
+                self.budget.give_back(self.budget.held().saturating_sub(before));
+                self.read_by(1)
+            }
+            outcome => outcome,
+        }
+    }
+
+    #[inline(never)] // its stack frame is gone before the next step
+    fn read_by(&self, threads: usize) -> Result<Vec<ReadPart>> {
+        let paths = &self.files.paths;
+        let mut results: Vec<Mutex<Option<Result<ReadPart>>>> = with_capacity(paths.len())?;
+        results.resize_with(paths.len(), Mutex::default);
+        let (next, failed_at) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
+        threads::run(threads, self.options.thread_hooks, &|| loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            // Continue up to the first failure, so that every file before it is read.
+            let (Some(path), Some(slot), true) =
+                (paths.get(at), results.get(at), at < failed_at.load(Ordering::Relaxed))
+            else {
+                return;
+            };
+            let part = self.read_one(path);
+            if part.is_err() {
+                failed_at.fetch_min(at, Ordering::Relaxed);
+            }
+            *slot.lock() = Some(part);
+        });
+        let mut read = with_capacity(paths.len())?;
+        for slot in results {
+            let part = slot.into_inner();
+            read.push(part.unwrap_or_else(|| Err(fail!(Internal, "a part of the model was not opened")))?);
+        }
+        Ok(read)
+    }
+
+    #[inline(never)] // its stack frame is gone before the next step
+    fn read_one(&self, path: &Path) -> Result<ReadPart> {
+        let label = match &self.options.name {
+            Some(name) => try_format(format_args!("{name}: {}", path.display()))?,
+            None => try_format(format_args!("{}", path.display()))?,
+        };
+        let (part, mut manifest) = open_part(self.store, path, label, &self.limits, &self.budget, false)?;
+        part.mark_page_exclusive(manifest.components_mut())?;
+        Ok((part, manifest))
+    }
 }
 
 /// Checks that the files agree on the model that they are parts of.
