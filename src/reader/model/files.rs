@@ -12,10 +12,8 @@
 //! If the path is a symbolic link, the other files are looked for in the folder of the link, then in the
 //! folder of its target.
 
-use super::finder;
-use super::finder::{folder_of, Found, ModelFiles};
-use super::folder;
-use super::folder::{is_one_model, preferred_index};
+use super::finder::{self, folder_of, Found, ModelFiles};
+use super::folder::{self, is_one_model, preferred_index};
 use super::indexes::{rules, unreadable, Finder, FoundIndex};
 use super::listing::{is_index_name, is_json, Listing};
 use super::numbered::NumberedName;

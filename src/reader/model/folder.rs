@@ -4,8 +4,7 @@
 //! PyTorch's format, a plain model to a variant (`model` to `model.fp16`), and an index to files that it does
 //! not name. Everything else is counted as passed over. If several models remain, the caller has to name one.
 
-use super::finder;
-use super::finder::{extras, Found, ModelFiles};
+use super::finder::{self, extras, Found, ModelFiles};
 use super::indexes::{Finder, FoundIndex};
 use super::listing::{add_name, family, is_index_name, is_state, stem, Listed, Listing, MAX_LISTED};
 use super::numbered::{Family, NumberedName, EXTENSIONS};
@@ -15,7 +14,7 @@ use crate::io::path;
 use crate::memory::{collected, filled, push, with_capacity};
 use crate::model::sort::{sort, sort_by};
 use crate::source::with_range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The most files that are opened to find out which are shards.
 const MAX_OPENED: usize = 64;
@@ -34,7 +33,7 @@ pub fn choose(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result<M
         push(&mut known, name)?;
         push(&mut all, Candidate::new(name, CandidateKind::Index(index))?)?;
     }
-    let roots = take_shards(finder, folder, listing, &mut taken)?;
+    let mut roots = take_shards(finder, folder, listing, &mut taken)?;
     let is_model = |name: &&String| family(name).is_some() && !name.starts_with('.');
     let mut sets = Vec::new();
     for (name, taken) in listing.names.iter().zip(&taken).filter(|(name, _)| is_model(name)) {
@@ -44,12 +43,9 @@ pub fn choose(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result<M
             _ if is_state(name) => push(&mut states, name.as_str())?,
             Some(numbered) => push(&mut sets, (numbered, name.as_str()))?,
             None => {
-                let shards = roots.iter().position(|(root, _)| *root == name.as_str());
-                let shards = shards.and_then(|at| roots.get(at)).map(|(_, shards)| shards.as_slice());
-                push(
-                    &mut all,
-                    Candidate::new(name, CandidateKind::File(copies(shards.unwrap_or_default())?))?,
-                )?;
+                let root = roots.iter_mut().find(|(root, _)| *root == name.as_str());
+                let shards = root.map(|(_, shards)| std::mem::take(shards)).unwrap_or_default();
+                push(&mut all, Candidate::new(name, CandidateKind::File(shards))?)?;
             }
         }
     }
@@ -203,14 +199,6 @@ fn claim<'n>(listing: &Listing, taken: &mut [bool], names: impl Iterator<Item = 
     }
 }
 
-fn copies(names: &[String]) -> Result<Vec<String>> {
-    let mut copies = with_capacity(names.len())?;
-    for name in names {
-        copies.push(try_format(format_args!("{name}"))?);
-    }
-    Ok(copies)
-}
-
 /// The most levels below a folder in which models are searched. A cache of downloads has
 /// `models--ORG--NAME/snapshots/REVISION`.
 const MAX_DEPTH: usize = 3;
@@ -312,7 +300,7 @@ fn holds_model(finder: &Finder<'_>, path: &Path) -> Result<Option<bool>> {
 
 /// The newest revision in a cache of downloads.
 fn newest(finder: &Finder<'_>, folder: &Path) -> Result<Option<String>> {
-    let path: PathBuf = path::join(folder, Path::new(NEWEST))?;
+    let path = path::join(folder, Path::new(NEWEST))?;
     let opened = match finder.store.open(&path) {
         Ok(opened) if opened.source.size() <= MAX_REVISION_SIZE => opened,
         Err(e) if e.cause() == Cause::OutOfMemory => return Err(e),

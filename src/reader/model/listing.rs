@@ -1,12 +1,11 @@
 //! The names in a folder that models may have, and what these names tell about the files.
 
-use super::numbered::{Family, NumberedName, EXTENSIONS};
+use super::numbered::{family_of, Family, NumberedName};
 use crate::error::{fail, try_format, Cause, Quoted, Result};
 use crate::io::path;
 use crate::memory::{push, Budget};
 use crate::model::sort::sort;
-use crate::reader::store::is_unfinished;
-use crate::reader::store::Store;
+use crate::reader::store::{is_unfinished, Store};
 use std::fmt;
 use std::path::Path;
 
@@ -105,10 +104,6 @@ pub fn add_name(names: &mut Vec<String>, name: &str, budget: &Budget) -> Result<
 pub fn family(name: &str) -> Option<Family> {
     let (_, extension) = name.rsplit_once('.')?;
     family_of(extension)
-}
-
-fn family_of(extension: &str) -> Option<Family> {
-    EXTENSIONS.iter().find(|(known, _)| known.eq_ignore_ascii_case(extension)).map(|(_, family)| *family)
 }
 
 /// Whether a file with that name is JSON.

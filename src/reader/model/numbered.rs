@@ -68,14 +68,14 @@ impl<'n> NumberedName<'n> {
         BETWEEN.iter().find_map(|between| {
             let windows = || name.as_bytes().windows(between.len());
             let at = windows().rposition(|window| window.eq_ignore_ascii_case(between.as_bytes()))?;
-            let (front, behind) = (name.get(..at)?, name.get(at..)?);
-            let number = digits_at_end(front);
-            let count_start = between.len();
-            let count = digits_at_start(behind.get(count_start..)?);
-            let (of_count, suffix) = behind.split_at_checked(count_start.checked_add(count.len())?)?;
-            let prefix = front.get(..front.len().checked_sub(number.len())?)?;
+            let (front, behind) = name.split_at_checked(at)?;
+            let count = behind.get(between.len()..)?;
+            let is_digit = |c: char| c.is_ascii_digit();
+            let (prefix, suffix) = (front.trim_end_matches(is_digit), count.trim_start_matches(is_digit));
+            let (number, of_count) = (front.get(prefix.len()..)?, behind.strip_suffix(suffix)?);
+            let count = count.strip_suffix(suffix)?;
             let is_separated = |at: Option<char>| at.is_none_or(|at| SEPARATORS.contains(&at));
-            let is_model = suffix.rsplit_once('.').is_some_and(|(_, extension)| is_extension(extension));
+            let is_model = suffix.rsplit_once('.').is_some_and(|(_, end)| family_of(end).is_some());
             if !is_model || !is_separated(prefix.chars().next_back()) || !is_separated(suffix.chars().next())
             {
                 return None;
@@ -107,10 +107,7 @@ impl<'n> NumberedName<'n> {
         let mut names = Vec::new();
         let prefix = self.prefix.trim_end_matches(SEPARATORS);
         let (variant, extension) = self.suffix.rsplit_once('.').unwrap_or_default();
-        let has_index = |(known, family): &(&str, Family)| {
-            known.eq_ignore_ascii_case(extension) && matches!(family, Family::Weights(_))
-        };
-        if !EXTENSIONS.iter().any(has_index) {
+        if !matches!(family_of(extension), Some(Family::Weights(_))) {
             return Ok(names);
         }
         // In `model.fp16-00001-of-00002.safetensors`, the variant comes before the number.
@@ -129,23 +126,14 @@ impl<'n> NumberedName<'n> {
     }
 }
 
-fn is_extension(text: &str) -> bool {
-    EXTENSIONS.iter().any(|(extension, _)| extension.eq_ignore_ascii_case(text))
+/// The family of files with that extension; `None` if they are not models.
+pub fn family_of(extension: &str) -> Option<Family> {
+    EXTENSIONS.iter().find(|(known, _)| known.eq_ignore_ascii_case(extension)).map(|(_, family)| *family)
 }
 
 fn parse_number(digits: &str) -> Option<u32> {
     let is_number = (1..=9).contains(&digits.len());
     digits.parse().ok().filter(|number| is_number && *number <= MAX_COUNT)
-}
-
-fn digits_at_start(text: &str) -> &str {
-    let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
-    text.get(..end).unwrap_or_default()
-}
-
-fn digits_at_end(text: &str) -> &str {
-    let other = text.bytes().rposition(|byte| !byte.is_ascii_digit());
-    text.get(other.map_or(0, |at| at.saturating_add(1))..).unwrap_or_default()
 }
 
 #[cfg(test)]
