@@ -4,10 +4,10 @@ use super::file::File;
 use super::lazy_shard::{ExpectedShard, LazyShard, OpenedFile};
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
-use super::store::{follow, threads_to_open, Store, MAX_LINKS};
+use super::store::{follow, if_readable, threads_to_open, Store, MAX_LINKS};
 use crate::container::{Frame, MAX_SHARDS};
 use crate::digest::{parse_of, DigestOf};
-use crate::error::{broken, fail, try_format, Cause, Error, Quoted, Result, Rule};
+use crate::error::{broken, fail, try_format, Error, Quoted, Result, Rule};
 use crate::io::path;
 use crate::memory::{push, try_box, Budget};
 use crate::model::manifest::{self, Component, Manifest, Position, Shard};
@@ -96,10 +96,9 @@ fn find_path(
     let Some(first) = roots.first() else { return Ok(None) };
     for root in roots.iter().filter(|_| roots.len() > 1) {
         let path = shard_path(root, name, folder)?;
-        match store.has(&path) {
-            Ok(true) => return Ok(Some(path)),
-            Err(e) if e.cause() == Cause::OutOfMemory => return Err(e),
-            _ => {} // opening the shard reports the error
+        // If it cannot be read, opening the shard reports the error.
+        if if_readable(store.has(&path))? == Some(true) {
+            return Ok(Some(path));
         }
     }
     shard_path(first, name, folder).map(Some)

@@ -139,6 +139,14 @@ pub fn follow(store: &dyn Store, path: &Path) -> Result<Option<PathBuf>> {
     path::join(path.parent().unwrap_or(Path::new("")), &target).map(Some)
 }
 
+/// `None` if a file or folder could not be read. Only a lack of memory stays a failure.
+pub fn if_readable<T>(outcome: Result<T>) -> Result<Option<T>> {
+    match outcome {
+        Err(e) if e.cause() == Cause::OutOfMemory => Err(e),
+        outcome => Ok(outcome.ok()),
+    }
+}
+
 /// A path for C: in the platform's encoding, with a NUL at the end.
 pub fn c_path(path: &Path) -> Result<Vec<u8>> {
     joined([path.as_os_str().as_encoded_bytes(), &[0]])

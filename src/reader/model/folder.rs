@@ -9,10 +9,11 @@ use super::indexes::{Finder, FoundIndex};
 use super::listing::{add_name, family, is_index_name, is_state, stem, Listed, Listing, MAX_LISTED};
 use super::numbered::{Family, NumberedName, EXTENSIONS};
 use crate::container::ShardIndex;
-use crate::error::{fail, try_format, Cause, Error, Result};
+use crate::error::{fail, try_format, Error, Result};
 use crate::io::path;
 use crate::memory::{collected, filled, push, with_capacity};
 use crate::model::sort::{sort, sort_by};
+use crate::reader::store::if_readable;
 use crate::source::with_range;
 use std::path::Path;
 
@@ -147,9 +148,9 @@ fn take_shards<'l>(
         opened = opened.saturating_add(1);
         let root = path::join(folder, Path::new(name))?;
         let mut files = Vec::new();
-        match finder::shards_of(finder, &root) {
-            Ok(shards) if shards.is_empty() => continue,
-            Ok(shards) => {
+        match if_readable(finder::shards_of(finder, &root))? {
+            Some(shards) if shards.is_empty() => continue,
+            Some(shards) => {
                 for shard in &shards {
                     push(&mut files, try_format(format_args!("{stem}-{shard}.zt"))?)?;
                 }
@@ -160,16 +161,12 @@ fn take_shards<'l>(
                         continue;
                     }
                     opened = opened.saturating_add(1);
-                    match finder::is_shard(finder, &path::join(folder, Path::new(other))?) {
-                        Ok(is_shard) => *taken = is_shard,
-                        Err(e) if e.cause() == Cause::OutOfMemory => return Err(e),
-                        Err(_) => {}
-                    }
+                    let is_shard = finder::is_shard(finder, &path::join(folder, Path::new(other))?);
+                    *taken = if_readable(is_shard)?.unwrap_or(false);
                 }
             }
-            Err(e) if e.cause() == Cause::OutOfMemory => return Err(e),
             // Opening the file reports the error.
-            Err(_) => {
+            None => {
                 for (other, taken) in listing.names.iter().zip(&mut *taken).filter(|(other, _)| may_be(other))
                 {
                     *taken = true;
@@ -277,10 +274,8 @@ fn names_in(finder: &Finder<'_>, folder: &Path, looked_at: &mut usize) -> Result
             false => Ok(()),
         }
     });
-    match listed {
-        Err(e) if e.cause() == Cause::OutOfMemory => Err(e),
-        _ => Ok(names),
-    }
+    if_readable(listed)?;
+    Ok(names)
 }
 
 /// Whether a folder has a model; `None` if the path is not a folder.
@@ -291,22 +286,17 @@ fn holds_model(finder: &Finder<'_>, path: &Path) -> Result<Option<bool>> {
         found |= !name.starts_with('.') && (is_index_name(name) || family(name).is_some() && !is_state(name));
         Ok(())
     });
-    match listed {
-        Ok(is_folder) => Ok(is_folder.then_some(found)),
-        Err(e) if e.cause() == Cause::OutOfMemory => Err(e),
-        Err(_) => Ok(None),
-    }
+    Ok(if_readable(listed)?.and_then(|is_folder| is_folder.then_some(found)))
 }
 
 /// The newest revision in a cache of downloads.
 fn newest(finder: &Finder<'_>, folder: &Path) -> Result<Option<String>> {
     let path = path::join(folder, Path::new(NEWEST))?;
-    let opened = match finder.store.open(&path) {
-        Ok(opened) if opened.source.size() <= MAX_REVISION_SIZE => opened,
-        Err(e) if e.cause() == Cause::OutOfMemory => return Err(e),
-        _ => return Ok(None),
-    };
+    let Some(opened) = if_readable(finder.store.open(&path))? else { return Ok(None) };
     let size = opened.source.size();
+    if size > MAX_REVISION_SIZE {
+        return Ok(None);
+    }
     with_range(opened.source.as_ref(), 0..size, |bytes| {
         let text = std::str::from_utf8(bytes).unwrap_or_default().trim();
         Ok(Some(try_format(format_args!("{text}"))?))

@@ -7,7 +7,7 @@ use crate::error::{fail, Cause, Error, Result};
 use crate::io::path;
 use crate::memory::{push, Budget};
 use crate::model::sort::sort;
-use crate::reader::store::Store;
+use crate::reader::store::{if_readable, Opened, Store};
 use crate::source::with_range;
 use std::path::Path;
 
@@ -43,11 +43,8 @@ impl Finder<'_> {
     /// Whether a file begins like an index and has the key of an index. In files larger than `whole` bytes,
     /// only the first bytes are searched.
     fn has_key(&self, path: &Path, whole: u64) -> Result<bool> {
-        let source = match self.store.open(path) {
-            Ok(opened) => opened.source,
-            Err(e) if e.cause() == Cause::OutOfMemory => return Err(e),
-            Err(_) => return Ok(false), // opening the path reports the error
-        };
+        // Opening the path reports the error.
+        let Some(Opened { source, .. }) = if_readable(self.store.open(path))? else { return Ok(false) };
         let size = match source.size() {
             size if size <= whole => size,
             size => size.min(SNIFFED),
