@@ -522,8 +522,7 @@ impl<'f> Object<'f> {
             let view = self.csr_view_of(&csr, loaded.each_ref().map(ComponentBytes::as_slice))?;
             let values = view.values.elements().map_err(|e| self.wrap(e))?;
             let mut entries = Entries::new(view.nnz, Positions::Rows(view));
-            self.find_equal(&mut entries, to, &csr.indices)?;
-            return body(&mut |taken, dst| self.place(&mut entries, values, to, (each, size), taken, dst));
+            return self.with_cells(&mut entries, values, &csr.indices, (to, each, size), body);
         }
         self.check_layout(true)?;
         let coo = self.coo_geometry()?;
@@ -531,16 +530,22 @@ impl<'f> Object<'f> {
         let view = self.coo_view_of(&coo, loaded.each_ref().map(ComponentBytes::as_slice))?;
         let values = view.values.elements().map_err(|e| self.wrap(e))?;
         let mut entries = Entries::new(view.nnz, Positions::Coordinates(view));
-        self.find_equal(&mut entries, to, &coo.coords)?;
-        body(&mut |taken, dst| self.place(&mut entries, values, to, (each, size), taken, dst))
+        self.with_cells(&mut entries, values, &coo.coords, (to, each, size), body)
     }
 
-    fn find_equal(&self, entries: &mut Entries<'_>, to: Dtype, positions: &Component<'f>) -> Result<()> {
+    fn with_cells<'b>(
+        &self,
+        entries: &mut Entries<'b>,
+        values: Elements<'b>,
+        positions: &Component<'f>,
+        (to, each, size): (Dtype, usize, u64),
+        body: &mut WithReader<'_>,
+    ) -> Result<()> {
         if !self.positions_are_unique(positions) {
             let memory = |nnz| self.comparable_entries(positions, nnz, BYTES_TO_COMPARE);
             entries.find_equal(&memory).map_err(|e| positions.wrap(e))?;
         }
-        if entries.has_equal() && !matches!(to.class(), Class::Float | Class::Bfloat) {
+        if entries.has_equal() && !is_float(to) {
             return Err(self.wrap(fail!(
                 Unsupported,
                 "its format is {:?}, and several entries have equal coordinates: their sum can become f64, \
@@ -549,21 +554,11 @@ impl<'f> Object<'f> {
                 to.name()
             )));
         }
-        Ok(())
-    }
-
-    fn place<'b>(
-        &self,
-        entries: &mut Entries<'b>,
-        values: Elements<'b>,
-        to: Dtype,
-        (each, size): (usize, u64),
-        taken: &Taken<'_>,
-        dst: &mut [u8],
-    ) -> Result<u64> {
-        dst.fill(0);
-        let are_all = dst.len() as u64 == size;
-        let placed = entries.place(values, to, &mut TakenCells { taken, each, are_all, dst });
-        placed.map_err(|e| self.wrap(e))
+        body(&mut |taken, dst| {
+            dst.fill(0);
+            let are_all = dst.len() as u64 == size;
+            let placed = entries.place(values, to, &mut TakenCells { taken, each, are_all, dst });
+            placed.map_err(|e| self.wrap(e))
+        })
     }
 }
