@@ -200,11 +200,6 @@ impl Pages {
         let (start, end) = (self.border_after(range.start), self.border_before(range.end));
         (start < end && self.is_border(end)).then_some(start..end)
     }
-
-    /// The pages that `range` touches, without bytes before the source.
-    pub fn touched(&self, range: &Range<u64>) -> Range<u64> {
-        self.border_before(range.start)..self.border_after(range.end)
-    }
 }
 
 /// The size of a page on this system.
@@ -253,8 +248,6 @@ mod tests {
                     let wanted = numbers.first().zip(numbers.last());
                     let wanted = wanted.map(|(a, b)| a * page - start..(b + 1) * page - start);
                     assert_eq!(pages.inside(&(from..to)), wanted, "{page} {start} {from}..{to}");
-                    let touched = pages.touched(&(from..to));
-                    assert!(touched.start <= from && touched.end >= to);
                 }
             }
         }
