@@ -8,9 +8,7 @@ use std::ffi::CStr;
 /// A row of the storage types.
 struct DtypeRow {
     name: Name,
-    /// The name in spec 0.1 and 1.0.
     old_name: &'static str,
-    /// Bits of one element.
     bits: u32,
     class: Class,
 }
@@ -30,13 +28,10 @@ enum Origin {
 struct LogicalRow {
     name: Name,
     origin: Origin,
-    /// How its elements are stored.
     dtype: Dtype,
-    /// The size of its elements.
     block: Block,
     /// Its DLDataTypeCode, if DLPack has the type. Its bits in DLPack are the bits of an element.
     dlpack_code: Option<u8>,
-    /// How its elements are converted.
     numbers: Numbers,
 }
 
@@ -126,7 +121,6 @@ macro_rules! types {
     };
 }
 
-/// A row of the storage types.
 const fn storage(name: Name, old_name: &'static str, bits: u32, class: Class) -> DtypeRow {
     DtypeRow { name, old_name, bits, class }
 }

@@ -158,7 +158,6 @@ impl Coding {
 }
 
 impl Codec {
-    /// The encoding of this codec.
     pub(crate) fn encoding(self) -> Encoding {
         self.encoding
     }
@@ -168,12 +167,10 @@ impl Codec {
         self.encoding().name().unwrap_or_default()
     }
 
-    /// The rule that frames break if their decoded size is not the declared one.
     pub(crate) fn length_rule(self) -> Rule {
         self.row.length
     }
 
-    /// The rule that stored bytes break if they cannot be decoded.
     pub(crate) fn corrupt_rule(self) -> Rule {
         self.row.corrupt
     }

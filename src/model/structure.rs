@@ -180,7 +180,6 @@ impl RowOrder {
 pub(crate) struct Cells(Vec<u64>);
 
 impl Cells {
-    /// Cells for this many entries.
     pub(crate) fn new(count: usize) -> Result<Cells> {
         filled(0, count).map(Cells)
     }

@@ -45,7 +45,6 @@ impl File {
         }
     }
 
-    /// Advises the system how the bytes of `range` will be used.
     fn advise(&self, source: &dyn ByteSource, range: Range<u64>, advice: Advice) -> Result<()> {
         let threads = match advice {
             Advice::Populate if source.page_cache().is_some() => {

@@ -189,7 +189,6 @@ impl<'f> Component<'f> {
         self.file.strict && self.entry.dtype == Some(Dtype::Bool)
     }
 
-    /// The position of its stored bytes.
     pub(super) fn stored(&self) -> Result<StoredBytes<'f>> {
         Ok(StoredBytes { source: self.source()?, start: self.entry.offset, size: self.entry.stored_size })
     }
@@ -354,8 +353,7 @@ impl<'f> Component<'f> {
         self.unless_changed(self.verify_digest_inner())
     }
 
-    /// Returns the outcome of a read. An error gets the component's name. If the file was changed meanwhile,
-    /// returns that error instead.
+    /// Like [`File::unless_changed`](super::file::File::unless_changed). An error gets the component's name.
     pub(super) fn unless_changed<T>(&self, outcome: Result<T>) -> Result<T> {
         let outcome = outcome.and_then(|read| self.file.unless_changed(self.bytes_part(), Ok(read)));
         outcome.map_err(|e| self.wrap(e))
@@ -391,7 +389,6 @@ impl<'f> Component<'f> {
         self.parse_digest(self.digest()?).ok()?.algorithm()
     }
 
-    /// Parses a digest of this component.
     pub(crate) fn parse_digest(&self, text: &str) -> Result<Digest> {
         digest::parse_of(text, digest_of(self.entry))
     }
@@ -418,7 +415,6 @@ impl<'f> Component<'f> {
         self.checksum().map(|checksum| checksum.crc32)
     }
 
-    /// The CRC-32 that an archive gives for its bytes, if there is one.
     pub(super) fn checksum(&self) -> Option<Checksum> {
         self.file.manifest.layout(self.entry)?.checksum
     }

@@ -165,7 +165,6 @@ impl<'f> Component<'f> {
     }
 }
 
-/// The codes of an object.
 struct Codes<'f> {
     component: Component<'f>,
     stored: StoredComponent<'f>,
@@ -182,7 +181,6 @@ impl Codes<'_> {
         start..elements.end.div_ceil(per).saturating_mul(width).min(self.stored.size)
     }
 
-    /// Calls `body` with these elements.
     fn decode(
         &self,
         decoder: &mut GroupsDecoder<'_>,

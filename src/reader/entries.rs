@@ -215,7 +215,6 @@ pub(super) struct TakenCells<'d> {
     pub taken: &'d Taken<'d>,
     /// The size of a cell in bytes.
     pub each: usize,
-    /// Whether all cells are wanted.
     pub are_all: bool,
     pub dst: &'d mut [u8],
 }

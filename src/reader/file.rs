@@ -29,7 +29,6 @@ pub struct File {
     pub(super) parts: Parts,
     /// What else a model has in its folder and its parts that is not shown.
     pub(super) model: ModelInfo,
-    /// Opens the shards.
     pub(super) shards: ShardOpener,
     pub(super) mode: Mode,
     /// The joint manifest of all parts. Objects and components are in the order of the parts.
@@ -179,7 +178,6 @@ impl File {
         }
     }
 
-    /// Its name in messages.
     fn label(&self) -> &str {
         self.label.as_deref().unwrap_or(&self.parts.first.file.label)
     }
@@ -191,7 +189,6 @@ impl File {
 }
 
 impl Mode {
-    /// The mode of a source.
     pub(super) fn of(source: &dyn ByteSource) -> Mode {
         match (source.slice(0..0), source.borrow(0..0)) {
             (Some(_), _) => Mode::Map,

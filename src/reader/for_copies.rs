@@ -34,7 +34,6 @@ impl File {
 }
 
 impl Object<'_> {
-    /// [`File::number`] of its file.
     pub(crate) fn file_number(&self) -> u64 {
         self.file.number
     }
@@ -110,7 +109,6 @@ impl Component<'_> {
         Some(place).filter(|_| !self.is_array_of_archive())
     }
 
-    /// Whether the container treats every bool byte other than zero as true.
     pub(crate) fn any_byte_is_true(&self) -> bool {
         self.file_part().capabilities().any_byte_is_true
     }

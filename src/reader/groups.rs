@@ -199,7 +199,6 @@ impl<'a> GroupsDecoder<'a> {
         Ok(GroupsDecoder { groups, place, scales, zeros, factors })
     }
 
-    /// Continue with element number `at`.
     pub(super) fn go_to(&mut self, at: u64) {
         self.place.go_to(at);
     }
@@ -358,7 +357,6 @@ impl Factors {
     }
 }
 
-/// The same scale and zero for all.
 struct TimesOne;
 
 impl Loops<(f32, f32), &mut [f32]> for TimesOne {
@@ -372,7 +370,6 @@ impl Loops<(f32, f32), &mut [f32]> for TimesOne {
     }
 }
 
-/// One scale and one zero for each.
 struct TimesEach;
 
 impl Loops<(&[f32], &[f32]), &mut [f32]> for TimesEach {
@@ -449,7 +446,6 @@ fn word_of(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The code with number `at` in a word.
 #[inline(always)]
 fn code_in(groups: Groups, word: u64, at: u64) -> u64 {
     word.wrapping_shr(shift_of(groups, at)) & mask_of(groups)

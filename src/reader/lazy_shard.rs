@@ -14,7 +14,6 @@ use crate::source::{Advice, ByteSource};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// A shard, opened or not yet.
 pub struct LazyShard {
     /// Its position in the table of shards.
     pub at: Position,
@@ -28,20 +27,16 @@ pub struct LazyShard {
     failure: Mutex<Option<Error>>,
 }
 
-/// A file with a known container. If a shard is not open, the size and container are those in the table of
-/// shards.
+/// An [`Opened`] file with a known container. If a shard is not open, the size and container are those in the
+/// table of shards.
 pub struct OpenedFile {
     pub source: Box<dyn ByteSource>,
     pub frame: Frame,
-    /// Its name in messages.
     pub label: String,
-    /// The path for C callers, with a NUL at the end; empty if there is no path.
     pub path: Vec<u8>,
-    /// When it was last changed, in nanoseconds since 1970; 0 if that is unknown.
     pub modified: i64,
 }
 
-/// What is needed to open shards.
 pub struct ShardOpener {
     /// Opens files. `None` if shards must not be opened, or the store exists no longer.
     pub store: Option<Box<dyn Store + Send>>,
@@ -49,7 +44,6 @@ pub struct ShardOpener {
     /// The memory of the file and its open shards. A thread locks it while it reads a shard's manifest, so
     /// that reading several manifests takes no more memory than the largest needs.
     pub budget: Mutex<Budget>,
-    /// The advice for each shard that is opened.
     pub advice: Advice,
 }
 
@@ -83,12 +77,10 @@ impl ShardOpener {
 }
 
 impl LazyShard {
-    /// A shard that is not open.
     pub fn new(at: Position, path: Option<PathBuf>, tries_other_names: bool) -> LazyShard {
         LazyShard { at, path, tries_other_names, opened: OnceLock::new(), failure: Mutex::default() }
     }
 
-    /// The file, if the shard is open.
     pub fn opened(&self) -> Option<&OpenedFile> {
         self.opened.get()
     }

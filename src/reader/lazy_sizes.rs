@@ -42,13 +42,11 @@ impl LazySizes {
         Ok(sizes)
     }
 
-    /// Where the size of a component is kept.
     fn place(&self, component: usize) -> Option<&AtomicU64> {
         let shared = self.shared_ranges.range(component);
         self.sizes.get(shared.map_or(component, |range| self.components.saturating_add(range)))
     }
 
-    /// The size, if it was found.
     pub fn kept(&self, component: usize) -> Option<u64> {
         let kept = self.place(component)?.load(Ordering::Acquire);
         kept.checked_sub(1).filter(|_| kept < FAILED)

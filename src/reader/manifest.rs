@@ -156,7 +156,6 @@ pub struct ReadEnds {
     /// The size of the longer head; 0 if none was needed.
     front_size: u64,
     tail: Vec<u8>,
-    /// The offset of the tail.
     tail_start: u64,
     size: u64,
 }
@@ -225,7 +224,6 @@ impl ReadEnds {
         Ok(())
     }
 
-    /// The first bytes of the file.
     pub fn head<'e>(&'e self, source: &'e dyn ByteSource) -> &'e [u8] {
         if self.front_size > 0 {
             return source.slice(0..self.front_size).unwrap_or(self.front.as_slice());
@@ -471,7 +469,6 @@ impl NameIndex {
         Ok(NameIndex { table, hasher })
     }
 
-    /// The position of the object with that name.
     pub fn find(&self, manifest: &Validated, name: &[u8]) -> Option<usize> {
         let hash = hash_of(&self.hasher, name);
         let found = self.table.find(hash, |at| name == manifest.name_at(*at as usize));

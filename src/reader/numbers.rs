@@ -44,7 +44,6 @@ pub enum Selected<'a> {
 /// It is a multiple of every element size.
 const WINDOW: u64 = 4 << 20;
 
-/// Some of an object's numbers.
 struct Piece<'p> {
     /// The elements before conversion. For a sparse object, these are the same as `numbers`.
     decoded: &'p [u8],
@@ -59,11 +58,9 @@ type PieceBody<'b> = dyn FnMut(Piece<'_>) -> Result<()> + 'b;
 
 /// How the numbers of an object are stored.
 enum Stored<'f> {
-    /// As one array, in this component.
     Array(Component<'f>),
     /// As the values of some cells, each with this many bytes; all other cells are zero.
     Entries(Component<'f>, u64),
-    /// As codes with scales.
     Groups(Component<'f>, Groups),
     /// As those of a checkpoint's weight.
     Weight(Component<'f>, Plan),

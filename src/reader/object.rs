@@ -136,7 +136,6 @@ pub struct Component<'f> {
     pub(super) file: &'f File,
     pub(super) object: &'f manifest::Object,
     pub(super) entry: &'f manifest::Component,
-    /// Its position among all components of the file.
     pub(super) index: usize,
 }
 

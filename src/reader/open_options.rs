@@ -81,7 +81,6 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// The limits for what a file may declare.
     pub(super) fn limits(&self) -> Limits {
         Limits {
             manifest_size: self.max_manifest_size.min(u64::from(u32::MAX)),

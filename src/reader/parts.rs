@@ -34,7 +34,6 @@ pub struct FilePart {
     pub(super) hidden: Vec<Range<u64>>,
     /// The positions of its shards among those of all parts.
     pub(super) shards: Range<usize>,
-    /// Opens it, if it is a shard.
     pub(super) lazy_shard: Option<Box<LazyShard>>,
 }
 
@@ -48,14 +47,12 @@ pub struct Parts {
     positions: Option<Positions>,
 }
 
-/// The former positions of objects and of components.
 struct Positions {
     of_objects: Vec<u32>,
     of_components: Vec<u32>,
 }
 
 impl FilePart {
-    /// A separate file.
     pub(super) fn new(file: OpenedFile, container: Container) -> FilePart {
         FilePart {
             file,
@@ -134,7 +131,6 @@ impl FilePart {
         Ok(*self.manifest_hash.get_or_init(|| hash))
     }
 
-    /// Keeps the hash of its manifest, if it is known.
     pub(super) fn keep_manifest_hash(&mut self, hash: Option<u64>) {
         self.manifest_hash = hash.map(OnceLock::from).unwrap_or_default();
     }
@@ -176,7 +172,6 @@ impl FilePart {
         self.file().source.as_ref()
     }
 
-    /// The position of the manifest, and how the file is framed.
     pub(crate) fn frame(&self) -> &Frame {
         &self.file().frame
     }
@@ -198,12 +193,10 @@ impl FilePart {
 }
 
 impl Parts {
-    /// The parts of a single file.
     pub fn one(part: FilePart) -> Parts {
         Parts { first: part, others: Vec::new(), shard_count: 0, positions: None }
     }
 
-    /// Makes the parts of a model.
     pub fn all(parts: impl ExactSizeIterator<Item = FilePart>) -> Result<Parts> {
         let mut parts = parts;
         let first = parts.next().ok_or_else(|| fail!(Internal, "a model of no parts"))?;
@@ -216,7 +209,6 @@ impl Parts {
         self.positions = Some(Positions { of_objects, of_components });
     }
 
-    /// The former position of a component.
     #[inline(always)]
     fn former_component(&self, index: usize) -> usize {
         match &self.positions {
@@ -225,7 +217,6 @@ impl Parts {
         }
     }
 
-    /// Reserves memory for shards.
     pub fn reserve(&mut self, shards: usize) -> Result<()> {
         Ok(self.others.try_reserve_exact(shards)?)
     }
@@ -244,7 +235,6 @@ impl Parts {
         (last.objects.end, last.components.end)
     }
 
-    /// The number of parts.
     pub fn count(&self) -> usize {
         self.others.len().saturating_add(1)
     }
@@ -254,12 +244,10 @@ impl Parts {
         self.count().saturating_sub(self.shard_count)
     }
 
-    /// The number of the part that is this shard.
     pub fn number_of_shard(&self, at: Position) -> usize {
         self.manifest_count().saturating_add(at.index())
     }
 
-    /// The part at `index`.
     pub fn get(&self, index: usize) -> Option<&FilePart> {
         match index.checked_sub(1) {
             None => Some(&self.first),
@@ -267,7 +255,6 @@ impl Parts {
         }
     }
 
-    /// All parts, in order.
     pub fn iter(&self) -> impl Iterator<Item = &FilePart> {
         std::iter::once(&self.first).chain(&self.others)
     }
@@ -335,7 +322,6 @@ impl Parts {
         Err(broken!(Rule::NameDuplicate, "object {name} is in two parts: {first} and {second}"))
     }
 
-    /// The part with this source.
     pub fn of_source(&self, source: &dyn ByteSource) -> &FilePart {
         self.iter().find(|part| std::ptr::addr_eq(part.source(), source)).unwrap_or(&self.first)
     }

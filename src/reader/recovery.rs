@@ -164,7 +164,6 @@ struct Search {
 }
 
 impl Search {
-    /// The most positions in a message.
     const MAX_LISTED: usize = 8;
 
     fn push(&mut self, location: Location) -> Result<()> {
@@ -463,7 +462,6 @@ impl Heads<'_> {
     }
 
     fn next(&mut self) -> Result<Next> {
-        /// The size of the largest head, in bytes.
         const MAX_HEAD_SIZE: u64 = 9;
         let left = self.end.saturating_sub(self.position);
         let in_window = self.position.checked_sub(self.window_start);

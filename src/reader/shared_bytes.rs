@@ -54,7 +54,6 @@ impl SharedRanges {
         Ok(SharedRanges { ranges, count })
     }
 
-    /// How many shared ranges there are.
     pub fn count(&self) -> usize {
         self.count
     }

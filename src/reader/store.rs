@@ -152,7 +152,6 @@ pub fn c_path(path: &Path) -> Result<Vec<u8>> {
     joined([path.as_os_str().as_encoded_bytes(), &[0]])
 }
 
-/// The file name extensions of unfinished downloads.
 const UNFINISHED: [&str; 7] = ["incomplete", "part", "partial", "crdownload", "download", "aria2", "tmp"];
 /// Whether a file with that name is an unfinished download.
 pub fn is_unfinished(name: &str) -> bool {

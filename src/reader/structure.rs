@@ -68,7 +68,6 @@ impl<'f> Component<'f> {
         self.file_part().capabilities().check_index_dtype(self.entry, self.dtype_name())
     }
 
-    /// Runs a check over all of its indices.
     pub(super) fn check_indices(&self, check: &mut IndexCheck<'_>) -> Result<()> {
         let dtype = self.check_index_dtype().map_err(|e| self.wrap(e))?;
         let done = self.check_decoded_chunks(&mut |chunk, base| check.chunk(dtype, chunk, base));
@@ -94,7 +93,6 @@ impl Component<'_> {
 }
 
 impl Component<'_> {
-    /// The checks for its elements.
     pub(super) fn element_check(&self) -> Result<ElementCheck> {
         let (object, to) = (self.object(), self.file_part().capabilities());
         let nnz = object.entry_count();

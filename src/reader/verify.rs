@@ -34,7 +34,6 @@ struct VerifyState<'a> {
     /// The first thing in file order that could not be checked, and its object.
     unchecked: Mutex<Option<(usize, Error)>>,
     report: Mutex<VerifyReport>,
-    /// What is known about bytes that several components share.
     checks: SharedChecks,
     /// How many stored bytes were reported as done. Locked while a thread reports progress.
     done_bytes: Mutex<u64>,
@@ -313,7 +312,6 @@ impl Object<'_> {
         Ok(())
     }
 
-    /// Verifies one component of it.
     fn verify_component(
         &self,
         at: usize,

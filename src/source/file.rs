@@ -32,7 +32,6 @@ pub struct FileSource {
     accepted: Mutex<Option<(Change, bool)>>,
     /// The size of the file when it was opened.
     end: u64,
-    /// When it was last changed, in nanoseconds since 1970; 0 if that is unknown.
     modified: i64,
     /// Whether a writer held the file when it was opened, or may have held it and had written to it shortly
     /// before.

@@ -16,7 +16,6 @@ use memmap2::{Mmap, MmapMut, MmapOptions};
 use std::fs::File;
 use std::ops::Range;
 
-/// The memory of a mapping.
 enum Memory {
     /// An empty file.
     Empty,
@@ -26,7 +25,6 @@ enum Memory {
     Private(MmapMut),
 }
 
-/// Maps the range of a file.
 fn map(file: &FileSource, private: bool) -> Result<Memory> {
     const INSTEAD: &str = "ZT_MODE_READ, or ZT_MODE_AUTO, opens it without a mapping";
     let (handle, base, size) = file.parts();

@@ -49,7 +49,6 @@ pub(super) const ITEMS_AT: usize = 10;
 /// The offsets of the number and the item in a tagged value.
 pub(super) const NUMBER_AT: usize = 9;
 pub(super) const TAGGED_ITEM_AT: usize = 17;
-/// The size of an index entry.
 pub(super) const INDEX_ENTRY: usize = 4;
 
 /// What a container states about all items of an array, even if it has none.

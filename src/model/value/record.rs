@@ -70,7 +70,6 @@ impl<'a> Value<'a> {
         record.map_or(Value::NULL, |record| Value { record })
     }
 
-    /// The record of this value.
     #[inline]
     pub(crate) fn record(self) -> &'a [u8] {
         self.record
@@ -291,7 +290,6 @@ impl<'a> Array<'a> {
         Element::from_byte(self.record.get(layout::ELEMENT_AT).copied().unwrap_or_default())
     }
 
-    /// Its record.
     pub(super) fn record(self) -> &'a [u8] {
         self.record
     }

@@ -65,7 +65,6 @@ pub struct MlxForm {
     pub mode: MlxMode,
 }
 
-/// The codes of MLX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MlxMode {
     /// Integers, with a scale and what is added.
@@ -294,7 +293,6 @@ fn replace_python_numbers(json: &mut [u8]) {
     }
 }
 
-/// A JSON text.
 pub fn parse(bytes: &[u8]) -> Result<OwnedValue> {
     let text = std::str::from_utf8(bytes);
     let text = text.map_err(|_| broken!(Rule::QuantizedGeometry, "it is no JSON: it is not UTF-8"))?;

@@ -18,11 +18,9 @@ pub const MAX_PARTS: usize = 18;
 /// cbindgen:ignore
 pub const NO_TENSOR: u32 = u32::MAX;
 
-/// A tensor of a weight.
 pub struct Part {
     /// What follows the name of the module in its name.
     pub suffix: &'static str,
-    /// Its role as a component.
     pub role: &'static str,
     /// No tensor that is a weight by itself has such a name, so that it alone shows the scheme.
     pub is_sure: bool,
@@ -31,14 +29,12 @@ pub struct Part {
 /// Tensors of one weight by the parts of a scheme.
 pub struct Found<'f> {
     pub parts: &'static [Part],
-    /// The name of the module.
     pub module: &'f [u8],
     /// Positions of objects, in the order of the parts, or [`NO_TENSOR`].
     pub tensors: &'f [u32; MAX_PARTS],
     pub file: &'f File,
 }
 
-/// A tensor of a checkpoint.
 #[derive(Clone, Copy)]
 pub struct Tensor<'f> {
     role: &'static str,
@@ -54,7 +50,6 @@ pub struct Description {
     count: usize,
 }
 
-/// The value of an attribute.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Attribute {
     #[default]
@@ -84,7 +79,6 @@ impl Description {
         self
     }
 
-    /// Adds an attribute.
     pub fn add(&mut self, key: &'static str, value: Attribute) -> Result<&mut Description> {
         match self.attributes.get_mut(self.count) {
             Some(place) => *place = (key, value),
@@ -94,12 +88,10 @@ impl Description {
         Ok(self)
     }
 
-    /// Adds a number.
     pub fn number(&mut self, key: &'static str, number: u64) -> Result<&mut Description> {
         self.add(key, Attribute::Number(number))
     }
 
-    /// Adds a text.
     pub fn text(&mut self, key: &'static str, text: &'static str) -> Result<&mut Description> {
         self.add(key, Attribute::Text(text))
     }
@@ -114,14 +106,12 @@ impl Description {
 }
 
 impl Part {
-    /// The name of the tensor that a module has for it.
     pub fn name_in(&self, module: &[u8]) -> Result<Vec<u8>> {
         joined([module, self.suffix.as_bytes()])
     }
 }
 
 impl<'f> Found<'f> {
-    /// The tensor of a role, if there is one.
     pub fn tensor(&self, role: &'static str) -> Option<Tensor<'f>> {
         let parts = self.parts.iter().zip(self.tensors);
         let mut found = parts.filter(|(part, at)| part.role == role && **at != NO_TENSOR);
@@ -178,12 +168,10 @@ impl<'f> Tensor<'f> {
         self.object.components().next().ok_or_else(|| fail!(Internal, "a tensor without data"))
     }
 
-    /// The type of its elements.
     pub fn element_type(&self) -> (Option<Dtype>, Option<Logical>) {
         self.object.components().next().map_or((None, None), |data| (data.dtype(), data.known_logical()))
     }
 
-    /// How many elements it has.
     pub fn count(&self) -> u64 {
         self.object.element_count().unwrap_or(u64::MAX)
     }
@@ -206,7 +194,6 @@ impl<'f> Tensor<'f> {
         }
     }
 
-    /// An error of the tensor.
     #[cold]
     pub fn wrong(&self, what: std::fmt::Arguments<'_>) -> Error {
         broken!(Rule::QuantizedGeometry, "component {:?}: {what}", self.role)
@@ -224,7 +211,6 @@ impl<'f> Tensor<'f> {
         Ok(bytes)
     }
 
-    /// The text that its bytes are.
     pub fn text(&self) -> Result<String> {
         match (self.element_type(), String::from_utf8(self.bytes()?)) {
             ((Some(Dtype::U8), None), Ok(text)) => Ok(text),

@@ -11,7 +11,6 @@ use crate::reader::object::Object;
 /// The block where no configuration says another one.
 const USUAL_BLOCK: [u64; 2] = [128, 128];
 
-/// Scales of blocks.
 pub fn describe_blocks(found: &Found<'_>, config: &Config, to: &mut Description) -> Result<()> {
     let (codes, [rows, columns]) = found.matrix()?;
     let scales = found.required("scales")?;
@@ -47,7 +46,6 @@ fn description(shape: &[u64], [height, width]: [u64; 2], to: &mut Description) -
     Ok(())
 }
 
-/// A plan for any of them.
 pub fn plan(object: &Object<'_>) -> Result<Plan> {
     let [rows, columns] = object.rows_and_columns()?;
     let [height, width] = [object.attribute("block_rows")?.max(1), object.attribute("block_columns")?.max(1)];

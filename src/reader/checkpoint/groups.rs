@@ -27,13 +27,11 @@ pub struct Group {
     pub form: std::result::Result<u32, Box<Error>>,
 }
 
-/// The attributes that weights have.
 pub struct WeightForm {
     pub scheme: &'static Scheme,
     description: Description,
 }
 
-/// The weights of a file.
 #[derive(Default)]
 pub struct Groups {
     pub all: Vec<Group>,
@@ -50,7 +48,6 @@ impl WeightForm {
 }
 
 impl Groups {
-    /// The positions of a weight's tensors, in the order of the scheme's parts, or [`NO_TENSOR`].
     pub fn tensors(&self, group: &Group) -> &[u32] {
         let start = group.tensors as usize;
         self.tensors.get(start..start.saturating_add(group.scheme.parts.len())).unwrap_or_default()
@@ -76,7 +73,6 @@ impl Group {
 /// Bytes of an error with its text.
 const MOST_OF_ERROR: u64 = 4096;
 
-/// Looks for the tensors of weights.
 struct Finder<'f> {
     file: &'f File,
     config: &'f Config,
@@ -102,7 +98,6 @@ struct Finder<'f> {
     counted: u64,
 }
 
-/// A tensor that belongs to no group.
 const NO_GROUP: u32 = u32::MAX;
 
 /// The tensors of a module that a scheme names.
@@ -113,7 +108,6 @@ struct Siblings {
     other: u32,
 }
 
-/// The groups of a file.
 pub fn find(file: &File, config: &Config) -> Result<Groups> {
     let count = file.object_count();
     file.charge_combined(bytes_of::<u32>(count), "the tensors of quantized weights")?;

@@ -51,7 +51,6 @@ impl File {
         Ok(())
     }
 
-    /// Counts memory of combined weights.
     pub(super) fn charge_combined(&self, bytes: u64, what: &str) -> Result<()> {
         self.shards.budget.lock().charge(bytes, what).map_err(|e| self.in_file(e))
     }

@@ -6,7 +6,6 @@ use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
 use crate::reader::object::Object;
 
-/// How the numbers of a weight are made.
 #[derive(Clone, Copy)]
 pub struct Plan {
     pub layout: Layout,
@@ -23,7 +22,6 @@ pub struct Plan {
     pub nested: Option<Nested>,
 }
 
-/// What is done with a factor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     Times,
@@ -75,7 +73,6 @@ impl Plan {
 }
 
 impl<'f> Object<'f> {
-    /// An attribute that is a number.
     pub(super) fn attribute(&self, key: &str) -> Result<u64> {
         let number = self.attributes().and_then(|map| map.get(key)).and_then(|value| value.as_u64());
         number.ok_or_else(|| {
@@ -83,7 +80,6 @@ impl<'f> Object<'f> {
         })
     }
 
-    /// An attribute that is a text.
     pub(super) fn attribute_text(&self, key: &str) -> &'f str {
         self.attributes().and_then(|map| map.get(key)).and_then(|value| value.as_text()).unwrap_or_default()
     }
@@ -107,13 +103,11 @@ impl<'f> Object<'f> {
             .ok_or_else(|| broken!(Rule::QuantizedGeometry, "its shape {shape:?} has more than 2^64 rows"))
     }
 
-    /// Elements of the weight.
     pub(super) fn elements(&self) -> Result<u64> {
         let count = self.element_count();
         count.ok_or_else(|| broken!(Rule::QuantizedGeometry, "its shape exceeds 64 bits"))
     }
 
-    /// Elements of the component of a role.
     pub(super) fn elements_of(&self, role: &str) -> Result<u64> {
         let component = self.required(role)?;
         component.storage_count().map_err(|e| component.wrap(e))
@@ -158,7 +152,6 @@ impl<'f> Object<'f> {
         }
     }
 
-    /// Checks the type of a component.
     pub(super) fn expect_type(&self, role: &str, is_it: TypeCheck, wanted: &str) -> Result<()> {
         let component = self.required(role)?;
         match is_it(component.dtype(), component.known_logical()) {
@@ -171,7 +164,6 @@ impl<'f> Object<'f> {
     }
 }
 
-/// Whether elements have a type.
 pub type TypeCheck = fn(Option<Dtype>, Option<Logical>) -> bool;
 
 pub fn is_u8(dtype: Option<Dtype>, logical: Option<Logical>) -> bool {

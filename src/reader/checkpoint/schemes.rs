@@ -8,7 +8,6 @@ use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::reader::object::Object;
 
-/// A way to store a weight.
 pub struct Scheme {
     /// Its name in the attribute `scheme`.
     pub name: &'static str,
@@ -16,9 +15,7 @@ pub struct Scheme {
     pub weight: &'static str,
     /// Its tensors, the codes first.
     pub parts: &'static [Part],
-    /// Which type the codes have.
     pub codes: TypeCheck,
-    /// Which type its scales can have.
     pub scales: TypeCheck,
     /// Whether these tensors show, even if some are missing, that they are of this scheme.
     pub is_it: fn(&Found<'_>) -> bool,
@@ -28,7 +25,6 @@ pub struct Scheme {
     pub is_said: fn(&Config) -> bool,
     /// What the object says of the weight.
     pub describe: fn(&Found<'_>, &Config, &mut Description) -> Result<()>,
-    /// How its numbers are made.
     pub plan: fn(&Object<'_>) -> Result<Plan>,
 }
 
@@ -346,7 +342,6 @@ fn is_float8(_: Option<Dtype>, logical: Option<Logical>) -> bool {
     logical.is_some_and(|logical| [F8E4m3fn, F8E5m2, F8E4m3fnuz, F8E5m2fnuz].contains(&logical))
 }
 
-/// The scheme of that name.
 pub fn by_name(name: &str) -> Option<&'static Scheme> {
     SCHEMES.iter().find(|scheme| scheme.name == name)
 }

@@ -212,7 +212,6 @@ impl<'f> Object<'f> {
         Ok(Some(shapes))
     }
 
-    /// The shape of one of its tensors.
     fn shape_of(&self, component: &Component<'f>, role: &str) -> Result<Vec<u64>> {
         let Some(stored) = component.stored_shape() else {
             return self.stated_shape(role).map_err(|e| component.wrap(e));
@@ -253,7 +252,6 @@ impl<'f> StoredTensor<'f> {
     }
 }
 
-/// The type of that name.
 fn type_called(name: &str) -> (Option<Dtype>, Option<Logical>) {
     let logical = Logical::from_name(name);
     (logical.map(Logical::dtype).or(Dtype::from_name(name)), logical)

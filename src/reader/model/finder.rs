@@ -16,21 +16,17 @@ use std::path::{Path, PathBuf};
 /// How many files that a listing does not have are looked up by name.
 const MAX_ASKED: usize = 64;
 
-/// The files of a model.
 #[derive(Default)]
 pub struct ModelFiles {
     /// In the model's order. If there is an index, the files that it names come first, in its order.
     pub paths: Vec<PathBuf>,
     /// Which file has which tensor, if there is an index.
     pub index: Option<ShardIndex>,
-    /// The path of the index.
     pub index_path: Option<PathBuf>,
-    /// The names of other models, and of states of trainings, in the opened folder.
     pub passed_over: Vec<String>,
 }
 
 impl ModelFiles {
-    /// Adds a copy of `path`.
     pub fn push(&mut self, path: &Path, budget: &Budget) -> Result<()> {
         self.add(path::copy(path)?, budget)
     }
@@ -45,11 +41,9 @@ impl ModelFiles {
 /// What a path refers to.
 #[allow(clippy::large_enum_variant, reason = "one is made when a model is opened")]
 pub enum Found {
-    /// A complete model.
     Model(ModelFiles),
     /// A model with missing files. The error names them.
     Incomplete(Error),
-    /// A single file.
     Alone,
 }
 
@@ -100,7 +94,6 @@ impl Finder<'_> {
         Ok(missing)
     }
 
-    /// All files of a numbered set.
     pub fn of_set(
         &self,
         folder: &Path,
@@ -230,7 +223,6 @@ pub fn root_of(
     Ok(None)
 }
 
-/// The names of the shards that a file lists.
 pub fn shards_of(finder: &Finder<'_>, path: &Path) -> Result<Vec<String>> {
     with_manifest(finder, path, |_, manifest| {
         let mut names = with_capacity(manifest.shards.len())?;

@@ -20,7 +20,6 @@ use std::path::Path;
 /// The most files that are opened to find out which are shards.
 const MAX_OPENED: usize = 64;
 
-/// The files of the model in a folder.
 pub fn choose(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result<ModelFiles> {
     let indexes = finder.all_indexes(folder, listing, &|_, _| true)?;
     let mut taken = filled(false, listing.names.len())?;
@@ -185,7 +184,6 @@ fn behind<'l>(listing: &'l Listing, stem: &str) -> &'l [String] {
     listing.names.get(first..).unwrap_or_default()
 }
 
-/// Marks names as taken.
 fn claim<'n>(listing: &Listing, taken: &mut [bool], names: impl Iterator<Item = &'n str>) {
     for name in names {
         let name = name.trim_start_matches("./");
@@ -205,7 +203,6 @@ const MAX_LOOKED_AT: usize = 4096;
 const NEWEST: &str = "refs/main";
 const MAX_REVISION_SIZE: u64 = 256;
 
-/// The error for a folder without a model.
 #[cold]
 pub fn no_model(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result<Error> {
     let found = match finder.store.is_near() {
@@ -314,11 +311,9 @@ pub struct Candidate<'l> {
     pub kind: CandidateKind<'l>,
 }
 
-/// The kind of a candidate.
 pub enum CandidateKind<'l> {
     /// An index, or the error of reading it.
     Index(Result<ShardIndex>),
-    /// Numbered files.
     Set(NumberedName<'l>),
     /// A file with its shards, if it is known to have some.
     File(Vec<String>),

@@ -19,7 +19,6 @@ const MAX_SNIFFED: usize = 256;
 const MAX_INDEXES: usize = 64;
 const KEY: &[u8] = b"\"weight_map\"";
 
-/// An index in a folder.
 pub struct FoundIndex<'l> {
     pub name: &'l str,
     /// Its contents, or the error of reading it.
@@ -59,7 +58,6 @@ impl Finder<'_> {
         found
     }
 
-    /// Reads an index.
     pub fn read_index(&self, path: &Path) -> Result<ShardIndex> {
         let before = self.budget.held();
         self.decode(path).map_err(|e| {

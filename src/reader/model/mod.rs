@@ -37,7 +37,6 @@ struct Opening<'a> {
     options: &'a OpenOptions,
     limits: Limits,
     budget: Budget,
-    /// Its name in messages.
     label: String,
     files: ModelFiles,
 }
@@ -302,7 +301,6 @@ fn hide(part: &mut FilePart, manifest: &Manifest, object: &Object) -> Result<()>
     Ok(())
 }
 
-/// Makes the parts and the joint manifest.
 #[inline(never)] // its stack frame is gone before the next step
 fn join(
     mut read: Vec<ReadPart>,

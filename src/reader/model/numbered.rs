@@ -86,7 +86,6 @@ impl<'n> NumberedName<'n> {
         })
     }
 
-    /// The name of the file with that number.
     pub fn name(&self, number: u32) -> Result<String> {
         let NumberedName { prefix, suffix, digits, of_count, .. } = self;
         try_format(format_args!("{prefix}{number:0digits$}{of_count}{suffix}"))
@@ -97,7 +96,6 @@ impl<'n> NumberedName<'n> {
         NumberedName { number: 0, ..self }
     }
 
-    /// Whether both names belong to the same set.
     pub fn is_of_set(&self, other: &NumberedName<'_>) -> bool {
         self.set() == other.set()
     }
