@@ -3,13 +3,11 @@
 
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
-use super::manifest::NameIndex;
-use super::manifest::{self, Identity};
+use super::manifest::{self, Identity, NameIndex};
 use super::open_options::Mode;
 use super::parts::{FilePart, Parts};
 use super::shared_bytes::SharedChecks;
-use crate::container;
-use crate::container::{Capabilities, Validated};
+use crate::container::{self, Capabilities, Validated};
 use crate::digest::{to_text, xxh3, Algorithm};
 use crate::error::{fail, try_format, Error, Result};
 use crate::load::FrameIndexCache;
@@ -186,45 +184,7 @@ impl File {
     pub(super) fn in_file(&self, error: Error) -> Error {
         error.within(format_args!("{}", self.label()))
     }
-}
 
-impl Mode {
-    pub(super) fn of(source: &dyn ByteSource) -> Mode {
-        match (source.slice(0..0), source.borrow(0..0)) {
-            (Some(_), _) => Mode::Map,
-            (None, Some(_)) => Mode::Private,
-            (None, None) => Mode::Read,
-        }
-    }
-}
-
-/// What a model has that is not shown as part of it.
-#[derive(Debug, Default)]
-pub struct ModelInfo {
-    /// The names of other models, and of states of trainings, in the opened folder.
-    pub passed_over: Vec<String>,
-    /// How many tensors the files have that are not in the model's index and are therefore not shown.
-    pub unlisted: u64,
-    /// The first few of their names.
-    pub unlisted_names: Vec<Vec<u8>>,
-}
-
-/// How many of these names are kept.
-const MAX_UNLISTED_NAMES: usize = 1000;
-
-impl ModelInfo {
-    /// Counts a tensor that is not in the model's index.
-    pub(super) fn add_unlisted(&mut self, name: &[u8], budget: &Budget) -> Result<()> {
-        self.unlisted = self.unlisted.saturating_add(1);
-        if self.unlisted_names.len() < MAX_UNLISTED_NAMES {
-            budget.charge(name.len() as u64, "the names of tensors that the index omits")?;
-            push(&mut self.unlisted_names, copied(name)?)?;
-        }
-        Ok(())
-    }
-}
-
-impl File {
     /// The digest, by `sha256` or `xxh3`, of the names, shapes, types, attributes and digests of all objects.
     /// It reads the manifest but no tensor, and trusts the digests in the file. Unsupported if the container
     /// has no digests or a component has none.
@@ -267,13 +227,45 @@ impl File {
             ))
             .map(Some);
         }
-        let start = reserved.start;
-        with_range(part.source(), reserved, |bytes| match bytes.iter().all(|byte| *byte == 0) {
-            true => Ok(None),
-            false => {
-                try_format(format_args!("F11: the reserved bytes of the footer at {start} are not zero"))
-                    .map(Some)
-            }
-        })
+        let at = reserved.start;
+        let is_odd = with_range(part.source(), reserved, |bytes| Ok(bytes.iter().any(|byte| *byte != 0)))?;
+        let why = || try_format(format_args!("F11: the reserved bytes of the footer at {at} are not zero"));
+        is_odd.then(why).transpose()
+    }
+}
+
+impl Mode {
+    pub(super) fn of(source: &dyn ByteSource) -> Mode {
+        match (source.slice(0..0), source.borrow(0..0)) {
+            (Some(_), _) => Mode::Map,
+            (None, Some(_)) => Mode::Private,
+            (None, None) => Mode::Read,
+        }
+    }
+}
+
+/// What a model has that is not shown as part of it.
+#[derive(Debug, Default)]
+pub struct ModelInfo {
+    /// The names of other models, and of states of trainings, in the opened folder.
+    pub passed_over: Vec<String>,
+    /// How many tensors the files have that are not in the model's index and are therefore not shown.
+    pub unlisted: u64,
+    /// The first few of their names.
+    pub unlisted_names: Vec<Vec<u8>>,
+}
+
+/// How many of these names are kept.
+const MAX_UNLISTED_NAMES: usize = 1000;
+
+impl ModelInfo {
+    /// Counts a tensor that is not in the model's index.
+    pub(super) fn add_unlisted(&mut self, name: &[u8], budget: &Budget) -> Result<()> {
+        self.unlisted = self.unlisted.saturating_add(1);
+        if self.unlisted_names.len() < MAX_UNLISTED_NAMES {
+            budget.charge(name.len() as u64, "the names of tensors that the index omits")?;
+            push(&mut self.unlisted_names, copied(name)?)?;
+        }
+        Ok(())
     }
 }

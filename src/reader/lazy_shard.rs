@@ -1,8 +1,7 @@
 //! A shard is a file that a manifest lists, and that has no objects itself. It is opened when it is first
 //! read.
 
-use super::manifest::read_after_ends;
-use super::manifest::ReadEnds;
+use super::manifest::{read_after_ends, ReadEnds};
 use super::store::{Opened, Store};
 use crate::container::{Frame, Limits};
 use crate::error::{broken, fail, try_format, Cause, Error, Result, Rule};

@@ -1,8 +1,7 @@
 //! The files of an open [`super::File`]: a single one, or the parts of a model.
 
 use super::lazy_shard::{LazyShard, OpenedFile};
-use super::manifest::ReadEnds;
-use super::manifest::{self, Identity};
+use super::manifest::{self, Identity, ReadEnds};
 use super::open_options::Mode;
 use super::recovery::{record_of, Prefix};
 use crate::container::{self, AppendRecord, Capabilities, Frame, Limits};

@@ -12,9 +12,7 @@
 //! Whether the bytes before such a position are one CBOR map is checked without decoding. Only the heads of
 //! items are read, up to the first one that cannot belong to the map.
 
-use super::manifest;
-use super::manifest::NameIndex;
-use super::manifest::{read_manifest, unfinished};
+use super::manifest::{self, read_manifest, unfinished, NameIndex};
 use crate::container::{self, AppendRecord, EndSearch, Limits, HEADER_SIZE, HEAD_BYTES};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::memory::{push, with_capacity, zeroed};

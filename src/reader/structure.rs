@@ -12,7 +12,6 @@ use crate::error::{broken, fail, Cause, Error, Quoted, Result, Rule};
 use crate::load::decoded_limit;
 use crate::memory::{filled, refill};
 use crate::model::dtype::Dtype;
-use crate::model::manifest;
 use crate::model::manifest::{Component as Entry, Format, LogicalType};
 use crate::model::structure::{each_index, Cells, IndexCheck, LayoutCheck, RowOrder};
 use crate::model::value::{Element, Value, ValueKind};
@@ -34,7 +33,7 @@ pub(super) struct CooGeometry<'f> {
     pub nnz: u64,
 }
 
-impl<'f> Component<'f> {
+impl Component<'_> {
     /// Its entry with the decoded size, which some files do not declare.
     fn sized_entry(&self) -> Result<Entry> {
         let mut entry = *self.entry;
@@ -73,9 +72,7 @@ impl<'f> Component<'f> {
         let done = self.check_decoded_chunks(&mut |chunk, base| check.chunk(dtype, chunk, base));
         done.and_then(|()| check.end()).map_err(|e| self.wrap(e))
     }
-}
 
-impl Component<'_> {
     /// Whether its numbers, in runs of `length`, are known to be below `bounds`. False if no other component
     /// shares its bytes, because then they have to be checked anyway.
     fn is_below(&self, checks: &SharedChecks, bounds: &[u64], length: u64) -> Result<bool> {
@@ -90,9 +87,7 @@ impl Component<'_> {
             _ => Ok(checks.all_below(self, bounds, largest)?.unwrap_or(false)),
         }
     }
-}
 
-impl Component<'_> {
     pub(super) fn element_check(&self) -> Result<ElementCheck> {
         let (object, to) = (self.object(), self.file_part().capabilities());
         let nnz = object.entry_count();
@@ -289,7 +284,7 @@ pub fn check_short_frames(file: &File, shared_ranges: &SharedRanges) -> Result<(
 }
 
 /// The codec of a small compressed component, and its decoded size, if only the shape gives that.
-fn codec_and_size_by_shape(entry: &manifest::Component) -> Option<(Codec, u64)> {
+fn codec_and_size_by_shape(entry: &Entry) -> Option<(Codec, u64)> {
     const MAX_CHECKED_AT_OPEN: u64 = 4096;
     let Some(Coding::Compressed(codec)) = Coding::of(entry.encoding) else { return None };
     let size = entry.size().filter(|_| !entry.is_size_declared());

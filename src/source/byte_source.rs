@@ -2,8 +2,7 @@
 //! shard that is not open.
 
 use super::advice::{unsupported, Advice};
-use super::profile::{page_size, Pages};
-use super::profile::{Change, PageCache, Profile, ReadRange};
+use super::profile::{page_size, Change, PageCache, Pages, Profile, ReadRange};
 use crate::error::{fail, Result};
 use crate::memory::{in_memory, part, whole_units, zeroed, AlignedBuffer};
 use std::ops::Range;
@@ -45,7 +44,7 @@ pub trait ByteSource: Send + Sync {
 
     /// How the bytes are arranged in pages.
     fn pages(&self) -> Pages {
-        Pages::new(crate::io::page_size() as u64, 0, self.size(), true)
+        Pages::new(page_size(), 0, self.size(), true)
     }
 
     /// The cost of reading.

@@ -4,8 +4,7 @@
 use super::advice::Advice;
 use super::byte_source::ByteSource;
 use super::direct::DirectFile;
-use super::profile::{page_size, Pages};
-use super::profile::{Change, PageCache, Profile, ReadMany, ReadRange};
+use super::profile::{page_size, Change, PageCache, Pages, Profile, ReadMany, ReadRange};
 use crate::error::{fail, Error, Result};
 use crate::io::files::{read_exact_at, read_exact_scattered, size_and_time};
 use crate::io::path::{Access, SystemPath};
@@ -32,6 +31,7 @@ pub struct FileSource {
     accepted: Mutex<Option<(Change, bool)>>,
     /// The size of the file when it was opened.
     end: u64,
+    /// When it was last changed, in nanoseconds since 1970; 0 if that is unknown.
     modified: i64,
     /// Whether a writer held the file when it was opened, or may have held it and had written to it shortly
     /// before.
@@ -54,7 +54,7 @@ fn may_have_writer(file: &File, is_own: bool, modified: i64) -> bool {
 impl FileSource {
     fn new(file: File, base: u64, size: u64, (end, modified): (u64, i64), is_own: bool) -> Self {
         let to_end = base.saturating_add(size) == end;
-        let (accepted, scatters) = (Mutex::default(), AtomicBool::new(true));
+        let (accepted, scatters) = (Mutex::default(), AtomicBool::new(cfg!(target_os = "linux")));
         let had_writer = may_have_writer(&file, is_own, modified);
         FileSource { file, base, size, to_end, is_own, accepted, end, modified, had_writer, scatters }
     }

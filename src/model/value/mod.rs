@@ -9,8 +9,7 @@ pub mod record;
 pub mod tape;
 
 pub use attributes::Attributes;
-pub use builder::OwnedValue;
-pub use builder::ValueBuilder;
+pub use builder::{OwnedValue, ValueBuilder};
 pub(crate) use check::bytes_to_compare;
 pub use check::{check_writable, keys_are_unique, order};
 pub use layout::Element;
