@@ -4,7 +4,7 @@ use super::config::Config;
 use super::found::{Description, Found};
 use super::plan::{is_i32, Plan};
 use crate::convert::scaled::{Form, Formula, Order, Packed, Steps, Zeros};
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{fail, Result};
 use crate::reader::object::Object;
 
 /// Codes in a word of AWQ.
@@ -162,7 +162,7 @@ fn plan(
     object.expect_type("zeros", is_i32, "i32")?;
     object.expect("zeros", words.and_then(|words| words.checked_mul(groups)), "its groups")?;
     let words = words.and_then(|words| words.checked_mul(4));
-    let bytes = words.ok_or_else(|| broken!(Rule::QuantizedGeometry, "it has more than 2^64 zeros"))?;
+    let bytes = words.ok_or_else(|| geometry!("it has more than 2^64 zeros"))?;
     let zeros = Packed {
         form: Form::Rows { bytes },
         bits: codes.bits,

@@ -1,7 +1,7 @@
 //! What a model's `config.json` says of how its weights are quantized. It is as hostile as any file.
 
 use crate::container::json;
-use crate::error::{broken, fail, try_format, Cause, Error, Result, Rule};
+use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::io::path;
 use crate::memory::{in_memory, push, zeroed, Budget};
 use crate::model::sort::sort_by;
@@ -58,24 +58,20 @@ pub struct Form {
 }
 
 /// How MLX quantized a module.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy)]
 pub struct MlxForm {
     pub bits: Option<u64>,
     pub group_size: Option<u64>,
-    pub mode: MlxMode,
+    /// None if this version does not know the mode.
+    pub mode: Option<MlxMode>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MlxMode {
-    /// Integers, with a scale and what is added.
-    #[default]
-    Affine,
-    Mxfp4,
-    Mxfp8,
-    Nvfp4,
-    /// One that this version does not know.
-    Other,
-}
+/// The name of a mode, and its bits and group size. The first mode has integers of any bits, with a scale and
+/// what is added.
+type MlxMode = (&'static str, Option<(u64, u64)>);
+
+const MLX_MODES: [MlxMode; 4] =
+    [("affine", None), ("mxfp4", Some((4, 32))), ("mxfp8", Some((8, 32))), ("nvfp4", Some((4, 16)))];
 
 impl Config {
     /// Reads the files beside a model.
@@ -155,19 +151,13 @@ impl Config {
     }
 
     fn take_mlx(&mut self, map: Value<'_>) -> Result<()> {
-        let form = |map: Value<'_>| MlxForm {
-            bits: map.get("bits").and_then(Value::as_u64),
-            group_size: map.get("group_size").and_then(Value::as_u64),
-            mode: match map.get("mode") {
-                None => MlxMode::Affine,
-                Some(mode) => match mode.as_text() {
-                    Some("affine") => MlxMode::Affine,
-                    Some("mxfp4") => MlxMode::Mxfp4,
-                    Some("mxfp8") => MlxMode::Mxfp8,
-                    Some("nvfp4") => MlxMode::Nvfp4,
-                    _ => MlxMode::Other,
-                },
-            },
+        let form = |map: Value<'_>| {
+            let mode = map.get("mode").map_or(Some("affine"), Value::as_text);
+            MlxForm {
+                bits: map.get("bits").and_then(Value::as_u64),
+                group_size: map.get("group_size").and_then(Value::as_u64),
+                mode: MLX_MODES.into_iter().find(|(name, _)| mode == Some(*name)),
+            }
         };
         self.is_there = true;
         self.mlx = Some(form(map));
@@ -295,6 +285,6 @@ fn replace_python_numbers(json: &mut [u8]) {
 
 pub fn parse(bytes: &[u8]) -> Result<OwnedValue> {
     let text = std::str::from_utf8(bytes);
-    let text = text.map_err(|_| broken!(Rule::QuantizedGeometry, "it is no JSON: it is not UTF-8"))?;
-    json::parse(text).map_err(|e| broken!(Rule::QuantizedGeometry, "it is no JSON: {e}"))
+    let text = text.map_err(|_| geometry!("it is no JSON: it is not UTF-8"))?;
+    json::parse(text).map_err(|e| geometry!("it is no JSON: {e}"))
 }

@@ -65,9 +65,7 @@ impl Description {
         (self.rank, self.count) = (shape.len(), 0);
         match self.shape.get_mut(..shape.len()) {
             Some(dimensions) => dimensions.copy_from_slice(shape),
-            None => {
-                return Err(broken!(Rule::QuantizedGeometry, "it has {} dimensions, not 2 or 3", shape.len()))
-            }
+            None => return Err(geometry!("it has {} dimensions, not 2 or 3", shape.len())),
         }
         Ok(self)
     }
@@ -196,7 +194,7 @@ impl<'f> Tensor<'f> {
 
     #[cold]
     pub fn wrong(&self, what: std::fmt::Arguments<'_>) -> Error {
-        broken!(Rule::QuantizedGeometry, "component {:?}: {what}", self.role)
+        geometry!("component {:?}: {what}", self.role)
     }
 
     /// The bytes of a small tensor.

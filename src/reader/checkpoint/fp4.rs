@@ -2,9 +2,9 @@
 
 use super::config::Config;
 use super::found::{Description, Found, Tensor};
-use super::plan::{is_u8, steps_of_groups, Operation, Plan, Table};
+use super::plan::{is_u8, steps_of_groups, MakeFactor, Plan, Table};
 use crate::convert::scaled::{Formula, Order, Packed};
-use crate::error::{broken, Result, Rule};
+use crate::error::Result;
 use crate::model::dtype::{Dtype, Logical};
 use crate::reader::object::Object;
 
@@ -77,7 +77,7 @@ fn plan(object: &Object<'_>) -> Result<Plan> {
     let codes = Packed::in_rows(rows, columns, 4, Order::Low);
     object.expect_codes(&codes)?;
     if columns.checked_rem(group) != Some(0) {
-        return Err(broken!(Rule::QuantizedGeometry, "{columns} columns are not cut into groups of {group}"));
+        return Err(geometry!("{columns} columns are not cut into groups of {group}"));
     }
     let steps = steps_of_groups(object, [rows, columns], group)?;
     Ok(Plan { table: Table::Fp4, ..Plan::new(codes, Formula::Table, steps) })
@@ -99,8 +99,8 @@ pub fn plan_mx(object: &Object<'_>) -> Result<Plan> {
 }
 
 /// The scales are divided by one for all, or multiplied with it.
-pub fn plan_nv(object: &Object<'_>, operation: Operation) -> Result<Plan> {
+pub fn plan_nv(object: &Object<'_>, factor: MakeFactor) -> Result<Plan> {
     object.expect_type("scales", is_e4m3, "f8_e4m3fn")?;
     object.expect_floats("global_scale", Some(1), "all groups together")?;
-    Ok(Plan { factor: Some(("global_scale", operation)), ..plan(object)? })
+    Ok(Plan { factor: Some(("global_scale", factor)), ..plan(object)? })
 }

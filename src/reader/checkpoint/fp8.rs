@@ -4,8 +4,7 @@ use super::config::Config;
 use super::found::{Description, Found};
 use super::plan::{Plan, Table};
 use crate::convert::scaled::{Formula, Packed, Steps};
-use crate::error::{broken, Result, Rule};
-use crate::model::dtype::Logical;
+use crate::error::Result;
 use crate::reader::object::Object;
 
 /// The block where no configuration says another one.
@@ -55,8 +54,7 @@ pub fn plan(object: &Object<'_>) -> Result<Plan> {
     let scales = Steps { rows: height, columns: width, row_step: groups, column_step: u64::from(is_wide) };
     let codes = Packed::bytes(rows, columns);
     object.expect_codes(&codes)?;
-    let logical: Option<Logical> = object.required("packed_weight")?.known_logical();
-    let logical =
-        logical.ok_or_else(|| broken!(Rule::QuantizedGeometry, "its codes are no floats of 8 bits"))?;
+    let logical = object.required("packed_weight")?.known_logical();
+    let logical = logical.ok_or_else(|| geometry!("its codes are no floats of 8 bits"))?;
     Ok(Plan { table: Table::Float8(logical), ..Plan::new(codes, Formula::Table, scales) })
 }

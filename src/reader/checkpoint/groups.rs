@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::found::{Attribute, Description, Found, Part, MAX_PARTS, NO_TENSOR};
 use super::schemes::{Scheme, SCHEMES};
-use crate::error::{broken, fail, Cause, Error, Quoted, Result, Rule};
+use crate::error::{fail, Cause, Error, Quoted, Result};
 use crate::memory::{append, bytes_of, collected, filled, push, try_box};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{table_position, Format};
@@ -391,10 +391,7 @@ impl<'f> Finder<'f> {
                 let unknown = dtype.map_or("unknown", |dtype| dtype.name());
                 let of = logical.map_or(unknown, |logical| logical.name());
                 let (name, scheme) = (found.name_of(role)?, scheme.name);
-                return Err(broken!(
-                    Rule::QuantizedGeometry,
-                    "the {role} {name} are of {of}, which {scheme} does not have"
-                ));
+                return Err(geometry!("the {role} {name} are of {of}, which {scheme} does not have"));
             }
         }
         (scheme.describe)(&found, self.config, &mut self.description)

@@ -5,7 +5,7 @@ use super::config::Config;
 use super::found::{Description, Found};
 use super::plan::{is_i32, is_u8, Plan, TypeCheck};
 use crate::convert::scaled::{Form, Formula, Order, Packed, Steps, Zeros};
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{fail, Result};
 use crate::reader::object::Object;
 
 pub fn describe(found: &Found<'_>, _: &Config, to: &mut Description) -> Result<()> {
@@ -67,10 +67,7 @@ pub fn plan(object: &Object<'_>) -> Result<Plan> {
     }
     let groups = count.checked_div(group).filter(|groups| groups.checked_mul(group) == Some(count));
     let Some(groups) = groups else {
-        return Err(broken!(
-            Rule::QuantizedGeometry,
-            "its {count} elements are not cut into groups of {group}"
-        ));
+        return Err(geometry!("its {count} elements are not cut into groups of {group}"));
     };
     let (unit, of_unit) = codes_of_unit(u64::from(bits));
     let (is_unit, name): (TypeCheck, _) = if unit == 4 { (is_i32, "i32") } else { (is_u8, "u8") };

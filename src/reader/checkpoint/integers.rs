@@ -4,7 +4,7 @@ use super::config::{Config, Form};
 use super::found::{Description, Found, Tensor};
 use super::plan::{is_float, is_i32, is_i8, steps, Plan};
 use crate::convert::scaled::{Form as Stored, Formula, Order, Packed, Zeros};
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{fail, Result};
 use crate::reader::object::Object;
 
 /// Integers of 8 bits, with a scale for each row, or for all.
@@ -34,8 +34,8 @@ pub fn plan_bytes(object: &Object<'_>) -> Result<Plan> {
     object.expect_codes(&codes)?;
     object.expect_type("scales", is_float, "a float")?;
     let count = object.elements_of("scales")?;
-    let steps = steps(count, rows, columns, None)
-        .ok_or_else(|| broken!(Rule::QuantizedGeometry, "{count} scales belong to {rows} rows"))?;
+    let steps =
+        steps(count, rows, columns, None).ok_or_else(|| geometry!("{count} scales belong to {rows} rows"))?;
     let plan = Plan::new(codes, Formula::Less { is_signed: true }, steps);
     if object.component("zeros").is_none() {
         return Ok(plan);
@@ -172,9 +172,8 @@ pub fn plan_packed(object: &Object<'_>) -> Result<Plan> {
     object.expect_type("scales", is_float, "a float")?;
     let count = object.elements_of("scales")?;
     let group = object.attribute("group_size").unwrap_or(0);
-    let steps = steps(count, rows, columns, Some(group)).ok_or_else(|| {
-        broken!(Rule::QuantizedGeometry, "{count} scales do not fit {rows} rows in groups of {group}")
-    })?;
+    let steps = steps(count, rows, columns, Some(group))
+        .ok_or_else(|| geometry!("{count} scales do not fit {rows} rows in groups of {group}"))?;
     let mut plan = Plan::new(codes, Formula::Less { is_signed: false }, steps);
     if object.component("g_idx").is_some() {
         object.expect("g_idx", Some(columns), "its columns")?;

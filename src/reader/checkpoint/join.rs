@@ -33,10 +33,7 @@ impl File {
             .saturating_add(NameIndex::size(objects));
         self.charge_combined(tables, "the objects of quantized weights")?;
         let old = std::mem::take(&mut self.manifest).into_inner();
-        let joined = match join(old, &groups) {
-            Ok(joined) => joined,
-            Err(e) => return Err(self.in_file(e)),
-        };
+        let joined = join(old, &groups).map_err(|e| self.in_file(e))?;
         let Joined { manifest, of_objects, of_components, .. } = joined;
         self.parts.set_positions(of_objects, of_components);
         self.manifest = Validated::known(manifest);

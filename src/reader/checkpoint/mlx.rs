@@ -1,6 +1,6 @@
 //! MLX: codes in rows, each `q * s + b`, or a small float times the scale of its group.
 
-use super::config::{Config, MlxMode};
+use super::config::Config;
 use super::found::{Description, Found};
 use super::plan::{is_float, steps_of_groups, Plan, Table};
 use crate::convert::scaled::{Form, Formula, Order, Packed, Zeros};
@@ -11,12 +11,8 @@ use crate::reader::object::Object;
 pub fn describe(found: &Found<'_>, config: &Config, to: &mut Description) -> Result<()> {
     let (codes, scales) = (found.required("packed_weight")?, found.required("scales")?);
     let form = config.mlx_form(found.module).ok_or_else(|| config.lacks("quantization of MLX"))?;
-    let (mode, usual) = match form.mode {
-        MlxMode::Affine => ("affine", None),
-        MlxMode::Mxfp4 => ("mxfp4", Some((4, 32))),
-        MlxMode::Mxfp8 => ("mxfp8", Some((8, 32))),
-        MlxMode::Nvfp4 => ("nvfp4", Some((4, 16))),
-        MlxMode::Other => return Err(fail!(Unsupported, "config.json says a mode of MLX that is not known")),
+    let Some((mode, usual)) = form.mode else {
+        return Err(fail!(Unsupported, "config.json says a mode of MLX that is not known"));
     };
     let bits = form.bits.or(usual.map(|(bits, _)| bits)).ok_or_else(|| config.lacks("bits"))?;
     let group =
@@ -48,7 +44,7 @@ pub fn describe(found: &Found<'_>, config: &Config, to: &mut Description) -> Res
         codes.wrong(format_args!("{words} words cannot be divided into codes of {bits} bits"))
     })?;
     scales.expect_groups(rows, columns, group)?;
-    if form.mode == MlxMode::Affine {
+    if usual.is_none() {
         let biases = found.required("biases")?;
         if biases.shape() != scales.shape() {
             return Err(biases

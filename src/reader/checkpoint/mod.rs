@@ -6,6 +6,13 @@
 //! that reading its numbers needs (`numbers.rs`), so that a copy in a .zt file can be read as well.
 //! `schemes.rs` has a row for each way in which tools store a weight.
 
+/// An error of the rule `quantized-geometry`.
+macro_rules! geometry {
+    ($($detail:tt)*) => {
+        $crate::error::broken!($crate::error::Rule::QuantizedGeometry, $($detail)*)
+    };
+}
+
 mod as_groups;
 mod bitsandbytes;
 mod columns;

@@ -1,10 +1,10 @@
 //! The numbers of a quantized weight.
 
-use super::plan::{Nested, Operation, Plan, Table};
+use super::plan::{Nested, Plan, Table};
 use crate::convert::scaled::{
     codebook_of, swapped_words, to_floats, CodeBytes, Codebook, Elements, Factor, ScaledDecoder, Scaling,
 };
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{fail, Result};
 use crate::load::Part;
 use crate::memory::{in_memory, part, refill, with_capacity};
 use crate::model::dtype::Dtype;
@@ -70,14 +70,7 @@ impl<'f> Object<'f> {
         };
         let factor = match plan.factor {
             None => Factor::One,
-            Some((role, operation)) => {
-                let factor = self.required(role)?.floats::<1>()?[0];
-                if operation == Operation::Times {
-                    Factor::Times(factor)
-                } else {
-                    Factor::Over(factor)
-                }
-            }
+            Some((role, factor)) => factor(self.required(role)?.floats::<1>()?[0]),
         };
         let stored;
         let codebook = match plan.table {
@@ -152,22 +145,16 @@ impl<'f> Component<'f> {
         let size = steps.columns.max(1);
         let groups = plan.layout.codes.columns.div_ceil(size);
         if self.dtype() != Some(Dtype::I32) || self.known_logical().is_some() {
-            return Err(self.wrap(broken!(
-                Rule::QuantizedGeometry,
-                "its type is {}, not i32",
-                self.dtype_name()
-            )));
+            return Err(self.wrap(geometry!("its type is {}, not i32", self.dtype_name())));
         }
         let mut is_in_order = true;
         let checked = each_index(Dtype::I32, bytes.as_slice(), 0, |group, column| {
             is_in_order &= column.checked_div(size) == Some(group);
             match group < groups {
                 true => Ok(()),
-                false => Err(broken!(
-                    Rule::QuantizedGeometry,
-                    "column {column} has the group {}, and there are {groups}",
-                    group as i64
-                )),
+                false => {
+                    Err(geometry!("column {column} has the group {}, and there are {groups}", group as i64))
+                }
             }
         });
         checked.map_err(|e| self.wrap(e))?;

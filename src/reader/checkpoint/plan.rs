@@ -1,8 +1,8 @@
 //! How the numbers of a weight are made, found out of its attributes and of the sizes of its components, and
 //! checked: what a plan says is where the components say it is.
 
-use crate::convert::scaled::{Formula, Layout, Packed, Steps, Zeros};
-use crate::error::{broken, fail, Result, Rule};
+use crate::convert::scaled::{Factor, Formula, Layout, Packed, Steps, Zeros};
+use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::reader::object::Object;
 
@@ -14,7 +14,7 @@ pub struct Plan {
     /// The role of the zeros, or of what is added.
     pub zeros: Option<&'static str>,
     /// The component of one element that all scales are multiplied with or divided by.
-    pub factor: Option<(&'static str, Operation)>,
+    pub factor: Option<(&'static str, MakeFactor)>,
     /// The scale of each column is stated.
     pub has_groups: bool,
     pub table: Table,
@@ -22,11 +22,7 @@ pub struct Plan {
     pub nested: Option<Nested>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
-    Times,
-    Over,
-}
+pub type MakeFactor = fn(f32) -> Factor;
 
 /// What codes stand for.
 #[derive(Clone, Copy)]
@@ -74,8 +70,7 @@ impl Plan {
 
 impl<'f> Object<'f> {
     pub(super) fn attribute(&self, key: &str) -> Result<u64> {
-        let number = self.attributes().and_then(|map| map.get(key)).and_then(|value| value.as_u64());
-        number.ok_or_else(|| {
+        self.number(key).ok_or_else(|| {
             fail!(Unsupported, "its attribute {key:?} is no number, so that its codes cannot be read")
         })
     }
@@ -87,25 +82,26 @@ impl<'f> Object<'f> {
     /// Bits of a code, which can have 1 to 8.
     pub(super) fn bits(&self) -> Result<u32> {
         let bits = self.attribute("bits")?;
-        u32::try_from(bits).ok().filter(|bits| (1..=8).contains(bits)).ok_or_else(|| {
-            broken!(Rule::QuantizedGeometry, "its codes have {bits} bits, and 1 to 8 are possible")
-        })
+        u32::try_from(bits)
+            .ok()
+            .filter(|bits| (1..=8).contains(bits))
+            .ok_or_else(|| geometry!("its codes have {bits} bits, and 1 to 8 are possible"))
     }
 
     /// Rows and columns of the weight; the rows are those of all matrices in it.
     pub(super) fn rows_and_columns(&self) -> Result<[u64; 2]> {
         let shape = self.shape();
-        let (columns, rows) = shape.split_last().ok_or_else(|| {
-            broken!(Rule::QuantizedGeometry, "a weight has rows and columns, and its shape has no dimension")
-        })?;
+        let (columns, rows) = shape
+            .split_last()
+            .ok_or_else(|| geometry!("a weight has rows and columns, and its shape has no dimension"))?;
         let rows = crate::model::manifest::element_count(rows);
-        rows.map(|rows| [rows, *columns])
-            .ok_or_else(|| broken!(Rule::QuantizedGeometry, "its shape {shape:?} has more than 2^64 rows"))
+        let rows = rows.ok_or_else(|| geometry!("its shape {shape:?} has more than 2^64 rows"))?;
+        Ok([rows, *columns])
     }
 
     pub(super) fn elements(&self) -> Result<u64> {
         let count = self.element_count();
-        count.ok_or_else(|| broken!(Rule::QuantizedGeometry, "its shape exceeds 64 bits"))
+        count.ok_or_else(|| geometry!("its shape exceeds 64 bits"))
     }
 
     pub(super) fn elements_of(&self, role: &str) -> Result<u64> {
@@ -115,16 +111,13 @@ impl<'f> Object<'f> {
 
     /// Checks that the component of a role has so many elements.
     pub(super) fn expect(&self, role: &str, wanted: Option<u64>, of: &str) -> Result<()> {
-        let component = self.required(role)?;
-        let found = component.storage_count().map_err(|e| component.wrap(e))?;
-        match wanted {
-            Some(wanted) if wanted == found => Ok(()),
-            Some(wanted) => Err(component
-                .wrap(broken!(Rule::QuantizedGeometry, "it has {found} elements, but {of} take {wanted}"))),
-            None => {
-                Err(component.wrap(broken!(Rule::QuantizedGeometry, "{of} take more than 2^64 elements")))
-            }
-        }
+        let found = self.elements_of(role)?;
+        let why = match wanted {
+            Some(wanted) if wanted == found => return Ok(()),
+            Some(wanted) => geometry!("it has {found} elements, but {of} take {wanted}"),
+            None => geometry!("{of} take more than 2^64 elements"),
+        };
+        Err(self.required(role)?.wrap(why))
     }
 
     /// Checks that the component of a role has so many floats.
@@ -136,20 +129,15 @@ impl<'f> Object<'f> {
     /// Checks that the codes take as many bytes as they have.
     pub(super) fn expect_codes(&self, codes: &Packed) -> Result<()> {
         let component = self.required("packed_weight")?;
-        let (found, bits) = (component.size()?, codes.bits);
-        match codes.size() {
-            Some(size) if size == found => Ok(()),
-            Some(size) => Err(component.wrap(broken!(
-                Rule::QuantizedGeometry,
-                "it has {found} bytes, but the shape {:?} of {bits}-bit codes takes {size}",
-                self.shape()
-            ))),
-            None => Err(component.wrap(broken!(
-                Rule::QuantizedGeometry,
-                "the shape {:?} of {bits}-bit codes takes more than 2^64 bytes",
-                self.shape()
-            ))),
-        }
+        let (found, bits, shape) = (component.size()?, codes.bits, self.shape());
+        let why = match codes.size() {
+            Some(size) if size == found => return Ok(()),
+            Some(size) => {
+                geometry!("it has {found} bytes, but the shape {shape:?} of {bits}-bit codes takes {size}")
+            }
+            None => geometry!("the shape {shape:?} of {bits}-bit codes takes more than 2^64 bytes"),
+        };
+        Err(component.wrap(why))
     }
 
     pub(super) fn expect_type(&self, role: &str, is_it: TypeCheck, wanted: &str) -> Result<()> {
@@ -158,7 +146,7 @@ impl<'f> Object<'f> {
             true => Ok(()),
             false => {
                 let found = component.logical_name().unwrap_or(component.dtype_name());
-                Err(component.wrap(broken!(Rule::QuantizedGeometry, "its type is {found}, not {wanted}")))
+                Err(component.wrap(geometry!("its type is {found}, not {wanted}")))
             }
         }
     }
@@ -196,7 +184,7 @@ pub fn steps_of_groups(object: &Object<'_>, [rows, columns]: [u64; 2], group: u6
     object.expect("scales", rows.checked_mul(groups), "its groups")?;
     // A row of one group has one scale.
     let steps = steps(object.elements_of("scales")?, rows, columns, Some(group).filter(|_| groups > 1));
-    steps.ok_or_else(|| broken!(Rule::QuantizedGeometry, "its groups have no scales"))
+    steps.ok_or_else(|| geometry!("its groups have no scales"))
 }
 
 /// Which scale an element has, where `count` scales are one for all, one for each row, or one for so many

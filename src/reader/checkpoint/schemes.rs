@@ -2,8 +2,9 @@
 
 use super::config::Config;
 use super::found::{Description, Found, Part, Tensor, NO_TENSOR};
-use super::plan::{is_float, is_i32, is_i8, is_u32, is_u8, Operation, Plan, TypeCheck};
+use super::plan::{is_float, is_i32, is_i8, is_u32, is_u8, Plan, TypeCheck};
 use super::{bitsandbytes, columns, fp4, fp8, hqq, integers, mlx};
+use crate::convert::scaled::Factor;
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::reader::object::Object;
@@ -137,7 +138,7 @@ pub static SCHEMES: &[Scheme] = &[
         ],
         codes: is_u8,
         scales: fp4::is_e4m3,
-        ..usual(is_nvfp4, fp4::describe_nv, |object| fp4::plan_nv(object, Operation::Over))
+        ..usual(is_nvfp4, fp4::describe_nv, |object| fp4::plan_nv(object, Factor::Over))
     },
     Scheme {
         name: "mxfp4_pack_quantized",
@@ -157,7 +158,7 @@ pub static SCHEMES: &[Scheme] = &[
         codes: is_u8,
         scales: fp4::is_e4m3,
         is_said: |config| config.method == "modelopt",
-        ..usual(has_more, fp4::describe_nv, |object| fp4::plan_nv(object, Operation::Times))
+        ..usual(has_more, fp4::describe_nv, |object| fp4::plan_nv(object, Factor::Times))
     },
     Scheme {
         name: "mxfp4_blocks",

@@ -3,7 +3,7 @@
 use super::schemes;
 use crate::container::Quantized;
 use crate::convert::scaled::swapped_words;
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{fail, Result};
 use crate::memory::{append, copied, in_memory, with_capacity, zeroed};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Format};
@@ -227,10 +227,9 @@ impl<'f> Object<'f> {
             ));
         };
         let mut shape = with_capacity(items.len())?;
+        let no_size = || geometry!("the shape of its {role} has an entry that is not a size");
         for item in items.iter() {
-            shape.push(item.as_u64().ok_or_else(|| {
-                broken!(Rule::QuantizedGeometry, "the shape of its {role} has an entry that is not a size")
-            })?);
+            shape.push(item.as_u64().ok_or_else(no_size)?);
         }
         Ok(shape)
     }
@@ -243,8 +242,7 @@ impl<'f> StoredTensor<'f> {
         let block = block.ok_or_else(|| fail!(Unsupported, "its type is not known"))?;
         match element_count(&self.shape).and_then(|count| block.size(count)) == Some(size) {
             true => Ok(self),
-            false => Err(broken!(
-                Rule::QuantizedGeometry,
+            false => Err(geometry!(
                 "its {size} bytes are not those of the shape {:?} that the object says",
                 self.shape
             )),
