@@ -45,14 +45,8 @@ const fn logical(
     dlpack_code: u8,
     numbers: Numbers,
 ) -> LogicalRow {
-    LogicalRow {
-        name,
-        origin,
-        dtype,
-        block: Block { elements, bytes },
-        dlpack_code: Some(dlpack_code),
-        numbers,
-    }
+    let (block, dlpack_code) = (Block { elements, bytes }, Some(dlpack_code));
+    LogicalRow { name, origin, dtype, block, dlpack_code, numbers }
 }
 
 /// A block type: ggml's number, and the elements and bytes of a block.

@@ -83,15 +83,11 @@ impl Format {
     }
 
     const fn known_name(self) -> Option<Name> {
-        const DENSE: Name = Name::new(c"dense");
-        const SPARSE_CSR: Name = Name::new(c"sparse_csr");
-        const SPARSE_COO: Name = Name::new(c"sparse_coo");
-        const QUANTIZED_GROUP: Name = Name::new(c"quantized_group");
         match self {
-            Format::Dense => Some(DENSE),
-            Format::SparseCsr => Some(SPARSE_CSR),
-            Format::SparseCoo => Some(SPARSE_COO),
-            Format::QuantizedGroup => Some(QUANTIZED_GROUP),
+            Format::Dense => Some(const { Name::new(c"dense") }),
+            Format::SparseCsr => Some(const { Name::new(c"sparse_csr") }),
+            Format::SparseCoo => Some(const { Name::new(c"sparse_coo") }),
+            Format::QuantizedGroup => Some(const { Name::new(c"quantized_group") }),
             Format::Blocks(logical) => logical.format_name(),
             Format::Other(_) => None,
         }

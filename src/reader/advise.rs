@@ -9,7 +9,7 @@ use super::file::File;
 use super::object::Component;
 use super::parts::FilePart;
 use crate::container::capabilities::SharedBytes;
-use crate::error::{Cause, Error, Result};
+use crate::error::{Cause, Result};
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, collected, PageMap};
 use crate::model::manifest::Component as Entry;
@@ -95,7 +95,9 @@ pub(super) fn advise(
     threads::run(threads, hooks, &|| {
         while let Some(part) = next_part(&left) {
             if let Err(e) = source.advise(part, advice) {
-                stop(&left, e);
+                let mut left = left.lock();
+                left.0.start = left.0.end;
+                left.1 = Err(e);
             }
         }
     });
@@ -108,12 +110,6 @@ fn next_part(left: &Mutex<(Range<u64>, Result<()>)>) -> Option<Range<u64>> {
     let end = start.saturating_sub(start % POPULATE_STEP).saturating_add(POPULATE_STEP).min(left.0.end);
     left.0.start = end;
     (start < end).then_some(start..end)
-}
-
-fn stop(left: &Mutex<(Range<u64>, Result<()>)>, error: Error) {
-    let mut left = left.lock();
-    left.0.start = left.0.end;
-    left.1 = Err(error);
 }
 
 impl FilePart {

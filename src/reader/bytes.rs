@@ -250,12 +250,9 @@ impl<'f> Component<'f> {
 
     /// Whether it has a digest whose algorithm is known.
     pub(super) fn has_known_digest(&self) -> Result<bool> {
-        match self.digest() {
-            None => Ok(false),
-            Some(text) => {
-                self.parse_digest(text).map(|digest| digest.algorithm().is_some()).map_err(|e| self.wrap(e))
-            }
-        }
+        let Some(text) = self.digest() else { return Ok(false) };
+        let digest = self.parse_digest(text).map_err(|e| self.wrap(e))?;
+        Ok(digest.algorithm().is_some())
     }
 
     /// Reads a part of it, on the calling thread or on several threads.
@@ -377,11 +374,8 @@ impl<'f> Component<'f> {
     pub(crate) fn can_keep_digest(&self, of: DigestOf) -> Result<bool> {
         let own = digest_of(self.entry);
         let Some(text) = self.digest().filter(|_| own != of) else { return Ok(true) };
-        let is_sha256 = match self.parse_digest(text) {
-            Ok(digest) => matches!(digest, Digest::Sha256(_)),
-            Err(e) => return Err(self.wrap(e)),
-        };
-        Ok(is_sha256 && self.is_raw() && of.has_form(text))
+        let digest = self.parse_digest(text).map_err(|e| self.wrap(e))?;
+        Ok(matches!(digest, Digest::Sha256(_)) && self.is_raw() && of.has_form(text))
     }
 
     /// The algorithm of its digest; `None` if it has no digest or the algorithm is unknown.

@@ -238,11 +238,7 @@ impl ReadEnds {
 
     /// The memory of the tail, if more of it was read than is needed to detect the container.
     fn tail_memory(&self) -> u64 {
-        if self.tail.len() > END_BYTES {
-            self.tail.len() as u64
-        } else {
-            0
-        }
+        Some(self.tail.len()).filter(|size| *size > END_BYTES).unwrap_or(0) as u64
     }
 
     /// The last bytes of `range`, as far as they are in the tail. `None` if no more of the tail was read than
@@ -291,16 +287,9 @@ impl<'s> SourceInput<'s> {
         self.buffer = AlignedBuffer::zeroed(0)?;
         self.budget.give_back(held);
         self.budget.charge(size, "the manifest")?;
-        match in_memory(size).and_then(AlignedBuffer::zeroed) {
-            Ok(buffer) => {
-                self.buffer = buffer; // a large buffer is on huge pages
-                Ok(())
-            }
-            Err(e) => {
-                self.budget.give_back(size);
-                Err(e)
-            }
-        }
+        let buffer = in_memory(size).and_then(AlignedBuffer::zeroed); // a large one is on huge pages
+        self.buffer = buffer.inspect_err(|_| self.budget.give_back(size))?;
+        Ok(())
     }
 
     fn check(&self, range: &Range<u64>) -> Result<()> {

@@ -228,11 +228,9 @@ impl<'f> Component<'f> {
     /// The source of its bytes. If they are in a shard that is not open, the source of the file that lists
     /// the shard, because the shard probably has a similar one.
     pub(super) fn likely_source(&self) -> &'f dyn ByteSource {
-        let shard = match self.entry.is_in_shard() {
-            true => self.file.part(self.part_number()).filter(|part| part.is_open()),
-            false => None,
-        };
-        shard.unwrap_or(self.file_part()).source()
+        let part =
+            if self.entry.is_in_shard() && self.is_open() { self.bytes_part() } else { self.file_part() };
+        part.source()
     }
 
     /// Whether its bytes can be read without opening a file.

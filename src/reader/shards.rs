@@ -164,12 +164,11 @@ impl File {
         match opener {
             ShardStore::Borrowed(store) => self.open_all_shards(store, at_once, options),
             ShardStore::Kept(store) => {
-                let outcome = match at_once {
-                    true => self.open_all_shards(store.as_ref(), true, options),
-                    false => Ok(()),
-                };
+                if at_once {
+                    self.open_all_shards(store.as_ref(), true, options)?;
+                }
                 self.shards.store = Some(store);
-                outcome
+                Ok(())
             }
         }
     }

@@ -372,7 +372,14 @@ impl Object<'_> {
         if !self.positions_are_unique(&coo.coords) || coo.nnz < 2 {
             return Ok(());
         }
-        let check = || self.check_cells_inner(coo).map_err(|e| coo.coords.wrap(e));
+        let compare = || {
+            let Some(dtype) = coo.coords.dtype() else { return Ok(()) };
+            let mut cells = Cells::new(self.comparable_entries(&coo.coords, coo.nnz, 8)?)?;
+            let shape = self.shape();
+            coo.coords.check_decoded_chunks(&mut |chunk, base| cells.add(dtype, chunk, base, shape))?;
+            cells.check(shape)
+        };
+        let check = || compare().map_err(|e| coo.coords.wrap(e));
         match checks {
             Some(checks) => {
                 checks.once(&coo.coords, Fact::Cells(coo.coords.number_format()?, self.entry.rank), check)
@@ -391,13 +398,5 @@ impl Object<'_> {
                 "comparing its {nnz} entries takes {bytes} bytes of memory, above the limit of {limit}"
             )
         })
-    }
-
-    fn check_cells_inner(&self, coo: &CooGeometry<'_>) -> Result<()> {
-        let Some(dtype) = coo.coords.dtype() else { return Ok(()) };
-        let mut cells = Cells::new(self.comparable_entries(&coo.coords, coo.nnz, 8)?)?;
-        let shape = self.shape();
-        coo.coords.check_decoded_chunks(&mut |chunk, base| cells.add(dtype, chunk, base, shape))?;
-        cells.check(shape)
     }
 }

@@ -159,28 +159,17 @@ impl<'f> Object<'f> {
             indices: csr.indices.part_of(indices)?,
             indptr: csr.indptr.part_of(indptr)?,
         };
-        check_part(&csr.indptr, &view.indptr, &mut IndexCheck::Pointers { previous: 0, nnz: csr.nnz })?;
-        check_part(&csr.indices, &view.indices, &mut IndexCheck::Columns { columns: csr.columns })?;
-        self.check_viewed_rows(csr, &view.indices, &view.indptr)?;
-        Ok(view)
-    }
-
-    /// Checks that column indices ascend within each row, if the container demands that.
-    fn check_viewed_rows(
-        &self,
-        csr: &CsrGeometry<'_>,
-        indices: &ViewPart<'_>,
-        indptr: &ViewPart<'_>,
-    ) -> Result<()> {
-        if !self.positions_are_unique(&csr.indices) {
-            return Ok(());
+        let CsrView { indices, indptr, .. } = &view;
+        check_part(&csr.indptr, indptr, &mut IndexCheck::Pointers { previous: 0, nnz: csr.nnz })?;
+        check_part(&csr.indices, indices, &mut IndexCheck::Columns { columns: csr.columns })?;
+        if self.positions_are_unique(&csr.indices) {
+            let (mut rows, width) = (RowOrder::default(), indptr.dtype.size() as u64);
+            let mut pointer = |row: u64| Ok(number(indptr.dtype, indptr.bytes(), row.saturating_mul(width)));
+            let check = |value, at| rows.check(value, at, &mut pointer);
+            let checked = each_index(indices.dtype, indices.bytes(), 0, check);
+            checked.map_err(|e| csr.indices.wrap(e))?;
         }
-        let mut rows = RowOrder::default();
-        let width = indptr.dtype.size() as u64;
-        let mut pointer = |row: u64| Ok(number(indptr.dtype, indptr.bytes(), row.saturating_mul(width)));
-        let checked =
-            each_index(indices.dtype, indices.bytes(), 0, |value, at| rows.check(value, at, &mut pointer));
-        checked.map_err(|e| csr.indices.wrap(e))
+        Ok(view)
     }
 
     /// The components of a sparse_coo object, after checking that they fit together.
@@ -211,11 +200,23 @@ impl<'f> Object<'f> {
     /// The components of an object with codes and scales, after checking that they fit together. The object
     /// is a quantized_group, or has another such layout of its container.
     pub fn quantized_view(&self) -> Result<QuantizedView<'f>> {
+        let zeros = || self.component("zeros").map(|zeros| zeros.part()).transpose();
         if let Some(groups) = self.groups()? {
-            return self.groups_view(groups);
+            return Ok(QuantizedView {
+                shape: self.shape(),
+                bits: Some(groups.bits),
+                group_size: Some(groups.group_size),
+                packing: None,
+                weights_per_element: Some(groups.codes_per_element),
+                groups: Some(groups),
+                packed_weight: self.required("data")?.part()?,
+                scales: self.required("scales")?.part()?,
+                zeros: zeros()?,
+            });
         }
         self.check_format(Format::QuantizedGroup)?;
-        let (packed_weight, scales, zeros) = self.quantized_geometry()?;
+        self.check_parts()?;
+        let (packed_weight, scales) = (self.required("packed_weight")?, self.required("scales")?);
         let packing = self.attributes().and_then(|a| a.get("packing"));
         Ok(QuantizedView {
             shape: self.shape(),
@@ -229,7 +230,7 @@ impl<'f> Object<'f> {
             packing: packing.and_then(Value::text),
             packed_weight: packed_weight.part()?,
             scales: scales.part()?,
-            zeros: zeros.map(|z| z.part()).transpose()?,
+            zeros: zeros()?,
         })
     }
 
@@ -248,29 +249,6 @@ impl<'f> Object<'f> {
     /// Whether its layout has groups, and it follows the rules of this layout.
     pub(super) fn has_groups_of_layout(&self) -> bool {
         matches!(self.groups(), Ok(Some(_)))
-    }
-
-    /// The components of an object whose layout has these groups.
-    fn groups_view(&self, groups: Groups) -> Result<QuantizedView<'f>> {
-        Ok(QuantizedView {
-            shape: self.shape(),
-            bits: Some(groups.bits),
-            group_size: Some(groups.group_size),
-            packing: None,
-            weights_per_element: Some(groups.codes_per_element),
-            groups: Some(groups),
-            packed_weight: self.required("data")?.part()?,
-            scales: self.required("scales")?.part()?,
-            zeros: self.component("zeros").map(|zeros| zeros.part()).transpose()?,
-        })
-    }
-
-    /// The components of a quantized_group object, after checking their sizes.
-    #[allow(clippy::type_complexity, reason = "three parts, the last one optional")]
-    pub(super) fn quantized_geometry(&self) -> Result<(Component<'f>, Component<'f>, Option<Component<'f>>)> {
-        self.check_parts()?;
-        let (packed, scales) = (self.required("packed_weight")?, self.required("scales")?);
-        Ok((packed, scales, self.component("zeros")))
     }
 }
 
