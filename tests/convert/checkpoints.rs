@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use ztensor::container::json;
 use ztensor::error::Result;
 use ztensor::model::dtype::Dtype;
-use ztensor::model::value::{OwnedValue, Value, ValueKind};
+use ztensor::model::value::{Attributes, OwnedValue, Value, ValueKind};
 use ztensor::reader::{
     BatchOptions, BatchStats, File, Hyperslab, Mode, Object, OpenOptions, Selected, Wanted,
 };
-use ztensor::writer::{Writer, WriterOptions};
+use ztensor::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 
 pub fn combined() -> OpenOptions {
     OpenOptions { combine_quantized: true, ..OpenOptions::default() }
@@ -329,6 +329,31 @@ fn nothing_is_guessed() {
     std::fs::write(folder.path("m.safetensors"), maze).unwrap();
     let file = File::open(folder.path("m.safetensors"), &combined()).unwrap();
     assert!(file.objects().all(|object| object.scheme().is_none()));
+}
+
+/// The size of an unknown type's elements is not checked when a file is opened.
+#[test]
+fn an_element_that_the_bytes_lack_is_not_zero() {
+    for size in [0, 8, 16] {
+        let bytes = common::written(&WriterOptions::default(), |writer| {
+            let mut write = |name, shape: &[u64], of: ComponentSpec<'_>, bytes: &[u8]| {
+                let object = ObjectSpec { name, format: "dense", shape };
+                writer.write_object(&object, Attributes::default(), &[(of, bytes)]).unwrap();
+            };
+            write("x.weight", &[2, 4], ComponentSpec::new("data", Dtype::I8), &[1; 8]);
+            write("x.SCB", &[2], ComponentSpec::new("data", Dtype::F32), &[0; 8]);
+            let unknown = ComponentSpec {
+                logical: Some(LogicalSpec::Other("acme.x")),
+                ..ComponentSpec::new("data", Dtype::I64)
+            };
+            write("x.weight_format", &[1], unknown, &vec![0; size]);
+        });
+        let file = File::open_memory(common::Aligned::of(&bytes), &combined()).unwrap();
+        match floats(&file.required("x.weight").unwrap()) {
+            Ok(_) => assert_eq!(size, 8),
+            Err(e) => assert!(size != 8 && e.message().contains(&format!("in {size} bytes")), "{e}"),
+        }
+    }
 }
 
 #[test]

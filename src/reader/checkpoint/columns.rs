@@ -24,21 +24,13 @@ fn group_size(config: &Config, columns: u64) -> Result<u64> {
 fn checked(found: &Found<'_>, rows: u64, columns: u64, group: u64, of_zeros: [u64; 2]) -> Result<()> {
     let (scales, zeros) = (found.required("scales")?, found.required("zeros")?);
     let groups = columns.div_ceil(group);
-    if scales.shape() != [groups, rows] {
-        return Err(scales.wrong(format_args!(
-            "its shape is {:?}, but {columns} columns in groups of {group} with {rows} rows take [{groups}, \
-             {rows}]",
-            scales.shape()
-        )));
+    let wanted = [groups, rows];
+    scales.expect_shape(&wanted, format_args!("{columns} columns in groups of {group} with {rows} rows"))?;
+    zeros.expect_shape(&of_zeros, format_args!("{groups} groups with {rows} rows"))?;
+    match found.tensor("g_idx") {
+        Some(of_columns) => of_columns.expect_shape(&[columns], format_args!("{columns} columns")),
+        None => Ok(()),
     }
-    if zeros.shape() != of_zeros {
-        return Err(zeros.wrong(format_args!("its shape is {:?}, not {of_zeros:?}", zeros.shape())));
-    }
-    if let Some(of_columns) = found.tensor("g_idx").filter(|of| of.shape() != [columns]) {
-        let shape = of_columns.shape();
-        return Err(of_columns.wrong(format_args!("its shape is {shape:?}, but there are {columns} columns")));
-    }
-    Ok(())
 }
 
 pub fn describe_gptq(found: &Found<'_>, config: &Config, to: &mut Description) -> Result<()> {

@@ -181,6 +181,13 @@ impl<'f> Tensor<'f> {
         pair.map_err(|_| self.wrong(format_args!("its shape is {shape:?}, not one of two dimensions")))
     }
 
+    pub fn expect_shape(&self, wanted: &[u64], of: std::fmt::Arguments<'_>) -> Result<()> {
+        match self.shape() {
+            shape if shape == wanted => Ok(()),
+            shape => Err(self.wrong(format_args!("its shape is {shape:?}, but {of} take {wanted:?}"))),
+        }
+    }
+
     /// Checks that these are scales of rows of that shape, one for each group of their columns.
     pub fn expect_groups(&self, rows: &[u64], columns: u64, group: u64) -> Result<()> {
         let shape = self.shape();
@@ -216,23 +223,26 @@ impl<'f> Tensor<'f> {
         }
     }
 
-    /// Its elements, which are at most `N` integers and not negative. None stands for each that is missing.
-    pub fn numbers<const N: usize>(&self) -> Result<[Option<u64>; N]> {
+    /// Its elements, which are `N` integers and not negative.
+    pub fn numbers<const N: usize>(&self) -> Result<[u64; N]> {
         let bytes = self.bytes()?;
-        let mut numbers = [None; N];
+        let mut numbers = [0; N];
         let (Some(dtype), None) = self.element_type() else {
             return Err(self.wrong(format_args!("its type is unknown")));
         };
-        if !dtype.is_integer() || self.count() > N as u64 {
-            let (name, shape) = (dtype.name(), self.shape());
-            return Err(self.wrong(format_args!("it is {name} of shape {shape:?}, not at most {N} integers")));
+        let wanted = N.saturating_mul(dtype.size());
+        if !dtype.is_integer() || self.count() != N as u64 || bytes.len() != wanted {
+            let (name, shape, size) = (dtype.name(), self.shape(), bytes.len());
+            return Err(self.wrong(format_args!(
+                "it is {name} of shape {shape:?} in {size} bytes, but should be integers of shape [{N}]"
+            )));
         }
         crate::model::structure::each_index(dtype, &bytes, 0, |number, at| {
             if number == u64::MAX {
                 return Err(self.wrong(format_args!("it has a negative element")));
             }
             let place = usize::try_from(at).ok().and_then(|at| numbers.get_mut(at));
-            place.into_iter().for_each(|place| *place = Some(number));
+            place.into_iter().for_each(|place| *place = number);
             Ok(())
         })?;
         Ok(numbers)
@@ -240,9 +250,6 @@ impl<'f> Tensor<'f> {
 
     /// Its only element as an integer.
     pub fn number(&self) -> Result<u64> {
-        match self.numbers::<1>()? {
-            [Some(number)] => Ok(number),
-            [None] => Err(self.wrong(format_args!("it has no element"))),
-        }
+        self.numbers().map(|[number]| number)
     }
 }

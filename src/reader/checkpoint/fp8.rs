@@ -13,23 +13,18 @@ const USUAL_BLOCK: [u64; 2] = [128, 128];
 pub fn describe_blocks(found: &Found<'_>, config: &Config, to: &mut Description) -> Result<()> {
     let (codes, [rows, columns]) = found.matrix()?;
     let scales = found.required("scales")?;
-    let shape = scales.shape();
+    if config.block.is_none() && matches!(scales.shape(), [] | [1]) {
+        return description(codes.shape(), [rows, columns], to);
+    }
     let [height, width] = config.block.unwrap_or(USUAL_BLOCK);
-    let block = match shape {
-        [] | [1] if config.block.is_none() => return description(codes.shape(), [rows, columns], to),
-        _ if shape == [rows.div_ceil(height), columns.div_ceil(width)] => [height, width],
-        _ => {
-            return Err(scales.wrong(format_args!(
-                "its shape is {shape:?}, but {rows} rows and {columns} columns in blocks of {height} x \
-                 {width} take {:?}",
-                [rows.div_ceil(height), columns.div_ceil(width)]
-            )))
-        }
-    };
+    scales.expect_shape(
+        &[rows.div_ceil(height), columns.div_ceil(width)],
+        format_args!("{rows} rows and {columns} columns in blocks of {height} x {width}"),
+    )?;
     if config.block.is_none() {
         config.expect_whole()?;
     }
-    description(codes.shape(), block, to)
+    description(codes.shape(), [height, width], to)
 }
 
 /// A scale for each row, or for all.

@@ -13,9 +13,7 @@ pub fn describe(found: &Found<'_>, _: &Config, to: &mut Description) -> Result<(
         found.required(role)?;
     }
     let stated = found.required("shape")?;
-    let [Some(rows), Some(columns)] = stated.numbers::<2>()? else {
-        return Err(stated.wrong(format_args!("it has less than two elements")));
-    };
+    let [rows, columns] = stated.numbers()?;
     let [bits, group, axis] = ["nbits", "group_size", "axis"].map(|role| found.required(role)?.number());
     let (bits, group, axis) = (bits?, group?, axis?);
     let name = found.required("packing")?.text()?;
@@ -37,12 +35,7 @@ pub fn describe(found: &Found<'_>, _: &Config, to: &mut Description) -> Result<(
     };
     let [height, width] = if axis == 1 { [groups, group] } else { [group, groups] };
     let wanted = [height.div_ceil(codes_of_unit(bits).1), width];
-    if codes.shape() != wanted {
-        let shape = codes.shape();
-        return Err(codes.wrong(format_args!(
-            "its shape is {shape:?}, but {bits} bits in groups of {group} take {wanted:?}"
-        )));
-    }
+    codes.expect_shape(&wanted, format_args!("{bits} bits in groups of {group}"))?;
     to.start(&[rows, columns])?.number("bits", bits)?.number("group_size", group)?;
     to.number("axis", axis)?.text("packing", packing)?;
     Ok(())

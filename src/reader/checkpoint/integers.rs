@@ -82,9 +82,7 @@ fn form_of(config: &Config, codes: &Tensor<'_>, columns: u64, words: u64) -> Res
 pub fn describe_packed(found: &Found<'_>, config: &Config, to: &mut Description) -> Result<()> {
     let (codes, [packed_rows, words]) = found.matrix()?;
     let stated = found.required("shape")?;
-    let [Some(rows), Some(columns)] = stated.numbers::<2>()? else {
-        return Err(stated.wrong(format_args!("it has less than two elements")));
-    };
+    let [rows, columns] = stated.numbers()?;
     if rows != packed_rows {
         return Err(stated.wrong(format_args!("it says {rows} rows, but the codes have {packed_rows}")));
     }
@@ -131,13 +129,7 @@ pub fn describe_packed(found: &Found<'_>, config: &Config, to: &mut Description)
         } else {
             rows.div_ceil(per)
         };
-        let wanted = [words, groups_of(group)];
-        if zeros.shape() != wanted {
-            let shape = zeros.shape();
-            return Err(
-                zeros.wrong(format_args!("its shape is {shape:?}, but {rows} rows have zeros of {wanted:?}"))
-            );
-        }
+        zeros.expect_shape(&[words, groups_of(group)], format_args!("{rows} rows"))?;
     }
     if !of_bits().any(|form| form.is_symmetric) {
         found.required("zeros")?;

@@ -46,10 +46,7 @@ pub fn describe(found: &Found<'_>, config: &Config, to: &mut Description) -> Res
     scales.expect_groups(rows, columns, group)?;
     if usual.is_none() {
         let biases = found.required("biases")?;
-        if biases.shape() != scales.shape() {
-            return Err(biases
-                .wrong(format_args!("its shape is {:?}, and the scales have another one", biases.shape())));
-        }
+        biases.expect_shape(scales.shape(), format_args!("its groups"))?;
     } else if let Some(biases) = found.tensor("biases") {
         return Err(biases.wrong(format_args!("{mode} of MLX has no biases")));
     }
