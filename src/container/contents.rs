@@ -244,8 +244,8 @@ fn size_of(entry: &Component) -> u64 {
 
 /// How many elements of its dtype it has. An error if its size is not a multiple of the element size.
 pub fn storage_count(entry: &Component) -> Result<u64> {
-    let Some(width) = entry.element_size() else { return Err(fail!(Unsupported, "its dtype is unknown")) };
-    let size = size_of(entry);
+    let Some(dtype) = entry.dtype else { return Err(fail!(Unsupported, "its dtype is unknown")) };
+    let (size, width) = (size_of(entry), dtype.size() as u64);
     match size.checked_rem(width) {
         Some(0) => Ok(size.checked_div(width).unwrap_or(0)),
         _ => Err(broken!(

@@ -73,11 +73,43 @@ pub struct Component {
 }
 
 const SIZE_KNOWN: u8 = 1;
-const SIZE_DECLARED: u8 = 2;
-const BIG_ENDIAN: u8 = 4;
-const PAGE_EXCLUSIVE: u8 = 8;
-const DIGEST_OF_DECODED: u8 = 16;
-const IN_SHARD: u8 = 32;
+
+/// Makes a function that reads a flag, and one that sets it, for each row.
+macro_rules! flags {
+    ($($(#[doc = $doc:literal])* $is:ident, $set:ident = $bit:literal;)*) => {
+        impl Component {
+            $(
+                $(#[doc = $doc])*
+                #[inline]
+                pub fn $is(&self) -> bool {
+                    self.flags & $bit != 0
+                }
+
+                /// Sets this flag.
+                #[inline]
+                pub fn $set(&mut self, is: bool) {
+                    self.set_flag($bit, is);
+                }
+            )*
+        }
+
+        const _: () = assert!(SIZE_KNOWN $(| $bit)* == SIZE_KNOWN $(^ $bit)*, "two flags are one bit");
+    };
+}
+
+flags! {
+    /// Whether the manifest has an `uncompressed_length`.
+    is_size_declared, set_size_declared = 2;
+    /// Whether elements of several bytes are stored with the most significant byte first (0.1
+    /// `data_endianness`).
+    is_big_endian, set_big_endian = 4;
+    /// Whether its pages have no byte of another component. This is determined when the file is opened.
+    is_page_exclusive, set_page_exclusive = 8;
+    /// Whether its digest covers the decoded bytes instead of the stored ones.
+    has_digest_of_decoded, set_digest_of_decoded = 16;
+    /// Whether its bytes are in another file, one of `Manifest::shards`.
+    is_in_shard, set_in_shard = 32;
+}
 
 impl Component {
     /// A raw component without bytes.
@@ -108,19 +140,15 @@ impl Component {
     /// The type of its elements, for a conversion. Fails for blocks in big-endian files, because programs
     /// disagree on their byte order.
     pub fn element_type(&self) -> Result<(Dtype, Option<Logical>)> {
-        let logical = self.known_logical();
         match (self.dtype, self.logical) {
             (None, _) | (_, LogicalType::Other) => {
                 Err(fail!(Unsupported, "its type is unknown, so its elements cannot be converted"))
             }
-            _ if self.is_big_endian() && logical.is_some_and(|logical| logical.is_block_type()) => {
-                Err(fail!(
-                    Unsupported,
-                    "blocks of {} in a big-endian file cannot be converted",
-                    logical.map_or("", Logical::name)
-                ))
+            (_, LogicalType::Known(logical)) if self.is_big_endian() && logical.is_block_type() => {
+                let name = logical.name();
+                Err(fail!(Unsupported, "blocks of {name} in a big-endian file cannot be converted"))
             }
-            (Some(dtype), _) => Ok((dtype, logical)),
+            (Some(dtype), _) => Ok((dtype, self.known_logical())),
         }
     }
 
@@ -140,58 +168,6 @@ impl Component {
     pub fn set_size(&mut self, size: Option<u64>) {
         self.size = size.unwrap_or(0);
         self.set_flag(SIZE_KNOWN, size.is_some());
-    }
-
-    /// Whether the manifest has an `uncompressed_length`.
-    pub fn is_size_declared(&self) -> bool {
-        self.flags & SIZE_DECLARED != 0
-    }
-
-    /// Sets whether the manifest has an `uncompressed_length`.
-    pub fn set_size_declared(&mut self, is: bool) {
-        self.set_flag(SIZE_DECLARED, is);
-    }
-
-    /// Whether elements of several bytes are stored with the most significant byte first (0.1
-    /// `data_endianness`).
-    pub fn is_big_endian(&self) -> bool {
-        self.flags & BIG_ENDIAN != 0
-    }
-
-    /// Sets the byte order.
-    pub fn set_big_endian(&mut self, is: bool) {
-        self.set_flag(BIG_ENDIAN, is);
-    }
-
-    /// Whether its digest covers the decoded bytes instead of the stored ones.
-    pub fn has_digest_of_decoded(&self) -> bool {
-        self.flags & DIGEST_OF_DECODED != 0
-    }
-
-    /// Sets whether its digest covers the decoded bytes.
-    pub fn set_digest_of_decoded(&mut self, is: bool) {
-        self.set_flag(DIGEST_OF_DECODED, is);
-    }
-
-    /// Whether its bytes are in another file, one of `Manifest::shards`.
-    pub fn is_in_shard(&self) -> bool {
-        self.flags & IN_SHARD != 0
-    }
-
-    /// Sets whether its bytes are in a shard.
-    pub fn set_in_shard(&mut self, is: bool) {
-        self.set_flag(IN_SHARD, is);
-    }
-
-    /// Whether its pages have no byte of another component. This is determined when the file is opened.
-    pub fn is_page_exclusive(&self) -> bool {
-        self.flags & PAGE_EXCLUSIVE != 0
-    }
-
-    /// Sets whether its pages have no byte of another component.
-    #[inline]
-    pub fn set_page_exclusive(&mut self, is: bool) {
-        self.set_flag(PAGE_EXCLUSIVE, is);
     }
 
     #[inline(always)]
@@ -214,11 +190,6 @@ impl Component {
             (LogicalType::Absent | LogicalType::SameAsDtype, Some(dtype)) => Some(dtype.block()),
             (LogicalType::Other, _) | (_, None) => None,
         }
-    }
-
-    /// The size of a storage element in bytes; `None` if the dtype is unknown.
-    pub fn element_size(&self) -> Option<u64> {
-        self.dtype.map(|d| d.size() as u64)
     }
 
     /// The end of the stored bytes. Validation has ensured that it does not overflow.
