@@ -13,6 +13,7 @@
 //! items are read, up to the first one that cannot belong to the map.
 
 use super::manifest::{self, read_manifest, unfinished, NameIndex};
+use crate::container::cbor::{Cursor, Head};
 use crate::container::{self, AppendRecord, EndSearch, Limits, HEADER_SIZE, HEAD_BYTES};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::memory::{push, with_capacity, zeroed};
@@ -374,26 +375,25 @@ pub(super) fn is_one_map(
             Next::Malformed => return Ok(Some(false)),
             Next::OverBudget => return Ok(None),
         };
-        if open.is_empty() && head.major != MAP {
+        if open.is_empty() && !matches!(head, Head::Map(_)) {
             return Ok(Some(false));
         }
-        let items = match (head.major, head.argument) {
-            (BYTES | TEXT, Some(length)) => {
+        let items = match head {
+            Head::Bytes(Some(length)) | Head::Text(Some(length)) => {
                 if !heads.skip(length) {
                     return Ok(Some(false));
                 }
                 Some(0)
             }
-            (MAP, Some(pairs)) => Some(pairs.saturating_mul(2)),
-            (ARRAY, count) => count,
-            (BYTES | TEXT | MAP, None) => None,
-            (TAG, Some(_)) => continue, // the tagged item follows
-            (SIMPLE, None) => match open.pop() {
+            Head::Bytes(None) | Head::Text(None) => None,
+            Head::Array(count) => count,
+            Head::Map(pairs) => pairs.map(|pairs| pairs.saturating_mul(2)),
+            Head::Tag(_) => continue, // the tagged item follows
+            Head::Break => match open.pop() {
                 Some(None) => Some(0), // a break ends an array or map, which is one item of the outer one
                 _ => return Ok(Some(false)),
             },
-            (_, Some(_)) => Some(0),
-            (_, None) => return Ok(Some(false)),
+            Head::Unsigned(_) | Head::Negative(_) | Head::Simple(_) | Head::Float(_) => Some(0),
         };
         if items != Some(0) {
             if open.len() == MAX_DEPTH {
@@ -414,19 +414,6 @@ pub(super) fn is_one_map(
             return Ok(Some(heads.position == heads.end));
         }
     }
-}
-
-const BYTES: u8 = 2;
-const TEXT: u8 = 3;
-const ARRAY: u8 = 4;
-const MAP: u8 = 5;
-const TAG: u8 = 6;
-const SIMPLE: u8 = 7;
-
-struct Head {
-    major: u8,
-    /// `None` for an indefinite length, or for a break.
-    argument: Option<u64>,
 }
 
 enum Next {
@@ -477,25 +464,9 @@ impl Heads<'_> {
             self.window_start = self.position;
         }
         let from = usize::try_from(self.position.saturating_sub(self.window_start)).unwrap_or(usize::MAX);
-        let Some((first, rest)) = self.window.get(from..).and_then(<[u8]>::split_first) else {
-            return Ok(Next::Malformed);
-        };
-        let (major, info) = (first >> 5, first & 31);
-        let size = match info {
-            0..=23 => 0,
-            24..=27 => 1_usize << (info & 3),
-            31 => {
-                self.position = self.position.saturating_add(1);
-                return Ok(Next::Head(Head { major, argument: None }));
-            }
-            _ => return Ok(Next::Malformed),
-        };
-        let Some(bytes) = rest.get(..size).filter(|_| left > size as u64) else { return Ok(Next::Malformed) };
-        let argument = match size {
-            0 => u64::from(info),
-            _ => bytes.iter().fold(0, |value, b| value << 8 | u64::from(*b)),
-        };
-        self.position = self.position.saturating_add(1).saturating_add(size as u64);
-        Ok(Next::Head(Head { major, argument: Some(argument) }))
+        let mut cursor = Cursor::new(self.window.get(from..).unwrap_or_default(), self.position);
+        let Ok(head) = cursor.head() else { return Ok(Next::Malformed) };
+        self.position = self.position.saturating_add(cursor.position() as u64);
+        Ok(Next::Head(head))
     }
 }
