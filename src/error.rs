@@ -120,12 +120,12 @@ impl Error {
         }
     }
 
-    /// The same error with another rule, because the container has its own name for it.
+    /// The same error with another rule, if there is one, because the container has its own name for it.
     #[must_use]
     #[cold]
-    pub fn called(mut self, rule: Rule) -> Self {
+    pub fn called(mut self, rule: impl Into<Option<Rule>>) -> Self {
         if let Some(data) = self.0.get_mut() {
-            data.called = data.called.or(Some(rule));
+            data.called = data.called.or(rule.into());
         }
         self
     }

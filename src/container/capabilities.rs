@@ -229,10 +229,8 @@ pub type CheckLayout = fn(&Manifest, &Object, bool) -> Result<LayoutCheck>;
 impl Capabilities {
     /// Replaces the rule of an error by the container's own rule.
     pub fn with_own_rule(&self, error: Error) -> Error {
-        match (self.rule_of)(error.cause()) {
-            Some(rule) => error.called(rule),
-            None => error,
-        }
+        let rule = (self.rule_of)(error.cause());
+        error.called(rule)
     }
 }
 

@@ -25,11 +25,7 @@ impl Capabilities {
         if broken.cause() == Cause::OutOfMemory {
             return broken;
         }
-        let (rule, refusal) = (broken.rule(), self.cannot_represent(format_args!("it: {broken}")));
-        match rule {
-            Some(rule) => refusal.called(rule),
-            None => refusal,
-        }
+        self.cannot_represent(format_args!("it: {broken}")).called(broken.rule())
     }
 
     /// Checks a name. `what` says what has it: "an object".

@@ -15,17 +15,12 @@ pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     sort_by(items, |a, b| key(a).cmp(&key(b)));
 }
 
-/// Sorts by `order` with O(n log n) comparisons, or `2 n` if the items are sorted or reversed. If `order`
-/// contradicts itself, the items end up in some order.
+/// Sorts by `order` with O(n log n) comparisons, or `n` if the items are sorted. If `order` contradicts
+/// itself, the items end up in some order.
 pub fn sort_by<T>(items: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
     let end = items.len();
     let items: &mut dyn Items = &mut Ordered { items, order };
-    if (1..end).all(|at| !items.is_before(at, at - 1)) {
-        return;
-    }
-    if (1..end).all(|at| items.is_before(at, at - 1)) {
-        (0..end / 2).for_each(|at| items.swap(at, end - 1 - at));
-    } else {
+    if (1..end).any(|at| items.is_before(at, at - 1)) {
         quick_sort(items, 0, end, 2 * end.ilog2());
     }
 }

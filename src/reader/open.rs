@@ -14,7 +14,7 @@ use crate::error::{fail, Cause, Error, Result, Rule};
 use crate::load::FrameIndexCache;
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, try_box, Budget, DecodedCache};
-use crate::model::manifest::{Component, Manifest};
+use crate::model::manifest::Component;
 use crate::source::file::FileSource;
 use crate::source::{ByteSource, MemorySource};
 use std::cell::Cell;
@@ -180,14 +180,17 @@ fn side_tables(
     manifest: &Validated,
     budget: &Budget,
 ) -> Result<(NameIndex, Option<LazySizes>)> {
-    budget.charge(side_memory(manifest), "the index of names and handles")?;
+    let (objects, components) = (manifest.objects.len(), manifest.components.len());
+    // The handles that C borrows, and offsets that are sorted.
+    let handles = bytes_of::<usize>(objects.max(components)).saturating_add(bytes_of::<u32>(components));
+    let sizes = bytes_of::<(u64, u64, u64)>(components);
+    let size = NameIndex::size(objects).saturating_add(handles).saturating_add(sizes);
+    budget.charge(size, "the index of names and handles")?;
     let names = NameIndex::build(manifest, |one, other| parts.duplicate(manifest, one, other))?;
     let is_undeclared = |c: &Component| c.encoding.is_compressed() && !c.is_size_declared();
-    let sizes = match manifest.components.iter().any(is_undeclared) {
-        true => Some(LazySizes::of(manifest, |at| parts.number_of_component(manifest, at))?),
-        false => None,
-    };
-    Ok((names, sizes))
+    let has_undeclared = manifest.components.iter().any(is_undeclared);
+    let sizes = || LazySizes::of(manifest, |at| parts.number_of_component(manifest, at));
+    Ok((names, has_undeclared.then(sizes).transpose()?))
 }
 
 /// Reads the manifest of the file at `path`.
@@ -216,15 +219,6 @@ fn part_of(opened: Opened, found: Found, label: String) -> Result<(FilePart, Val
     part.version = manifest.version_text;
     part.keep_manifest_hash(hash);
     Ok((part, manifest))
-}
-
-/// The memory that an open file takes besides its manifest: the index of names, the handles that C borrows,
-/// decoded sizes that are found later, and offsets that are sorted.
-fn side_memory(manifest: &Manifest) -> u64 {
-    let (objects, components) = (manifest.objects.len(), manifest.components.len());
-    let handles = bytes_of::<usize>(objects.max(components)).saturating_add(bytes_of::<u32>(components));
-    let sizes = bytes_of::<(u64, u64, u64)>(components);
-    NameIndex::size(objects).saturating_add(handles).saturating_add(sizes)
 }
 
 /// Reads a file's manifest. If the file changes meanwhile, tries again.
@@ -329,8 +323,5 @@ fn busy(error: &Error, has_writer: bool) -> Error {
         true => fail!(Busy, "a writer has locked the file; open it again when the writer has finished"),
         false => fail!(Busy, "another program keeps changing the file; open it again later ({error})"),
     };
-    match error.rule() {
-        Some(rule) => busy.called(rule),
-        None => busy,
-    }
+    busy.called(error.rule())
 }

@@ -76,10 +76,10 @@ pub fn explain(source: &dyn ByteSource, limits: &Limits, error: Error) -> Error 
             error.within(format_args!("zt_repair looks for where the file ended before an append"))
         }
         Ok(search) if from == 0 || search.last_wins => match search.decide(source, limits) {
-            Ok(location) => match error.rule().filter(|_| search.last_wins) {
-                Some(rule) => unfinished(location.end, source.size()).called(rule),
-                None => unfinished(location.end, source.size()),
-            },
+            Ok(location) => {
+                let rule = error.rule().filter(|_| search.last_wins);
+                unfinished(location.end, source.size()).called(rule)
+            }
             Err(e) => e,
         },
         Ok(search) => search.ambiguous("zt_repair looks for more further in front"),
