@@ -255,7 +255,9 @@ impl<'f> Object<'f> {
                     Selected::Slab(slab) => Selection::Slab(*slab),
                     Selected::Rows { first, rows, stride } => {
                         let block = data.known_block().map_err(|e| data.wrap(e))?;
-                        self.rows(block, *first, *rows, *stride).map_err(|e| data.wrap(e))?
+                        let found = self.rows(block, *first, *rows, *stride).map_err(|e| data.wrap(e))?;
+                        let [offset, row_length, row_stride] = found;
+                        Selection::Rows { offset, rows: *rows, row_length, row_stride }
                     }
                 };
                 return data.request_as(&part, wanted, dst);
@@ -279,12 +281,9 @@ impl<'f> Object<'f> {
                 Ok(Part::Slab(try_box(slab)?))
             }
             Selected::Rows { first, rows, stride } => {
-                match self.rows(Block { elements: 1, bytes: each }, *first, *rows, *stride)? {
-                    Selection::Rows { offset, rows, row_length, row_stride } => {
-                        part_of_rows(offset, rows, row_length, row_stride, size)
-                    }
-                    _ => Err(fail!(Internal, "rows are not rows")),
-                }
+                let block = Block { elements: 1, bytes: each };
+                let [offset, row_length, row_stride] = self.rows(block, *first, *rows, *stride)?;
+                part_of_rows(offset, *rows, row_length, row_stride, size)
             }
         };
         let (part, size) = part().and_then(|part| Request::checked(&stored, part, None)).map_err(wrap)?;

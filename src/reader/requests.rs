@@ -160,15 +160,9 @@ impl Object<'_> {
         data.read_slab(slab, dst)
     }
 
-    /// The bytes of `rows` rows, from row `first` on, each `stride` rows behind the one before. A row is the
-    /// last dimension; its elements may be in blocks.
-    pub(super) fn rows(
-        &self,
-        block: Block,
-        first: u64,
-        rows: u64,
-        stride: u64,
-    ) -> Result<Selection<'static>> {
+    /// The offset, length and stride in bytes of `rows` rows, from row `first` on, each `stride` rows behind
+    /// the one before. A row is the last dimension; its elements may be in blocks.
+    pub(super) fn rows(&self, block: Block, first: u64, rows: u64, stride: u64) -> Result<[u64; 3]> {
         let shape = self.shape();
         let (length, outer) = shape.split_last().map_or((1, shape), |(last, outer)| (*last, outer));
         let count = outer.iter().try_fold(1u64, |count, n| count.checked_mul(*n)).unwrap_or(u64::MAX);
@@ -189,7 +183,7 @@ impl Object<'_> {
         let bytes = |rows: u64| {
             rows.checked_mul(row_length).ok_or_else(|| fail!(Limit, "row {rows} lies beyond 2^64 bytes"))
         };
-        Ok(Selection::Rows { offset: bytes(first)?, rows, row_length, row_stride: bytes(stride)? })
+        Ok([bytes(first)?, row_length, bytes(stride)?])
     }
 }
 
