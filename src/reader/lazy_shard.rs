@@ -84,17 +84,14 @@ impl LazyShard {
         self.opened.get()
     }
 
-    /// Opens the shard if it is not open. Returns whether this call did it. Without a store, it returns the
-    /// failure from the time when there was one.
+    /// Opens the shard, unless another thread does it meanwhile. Returns whether this call did it. Without a
+    /// store, it returns the failure from the time when there was one.
     pub fn open(
         &self,
         store: Option<&dyn Store>,
         expected: &ExpectedShard<'_>,
         opener: &ShardOpener,
     ) -> Result<bool> {
-        if self.opened().is_some() {
-            return Ok(false);
-        }
         let failure = self.failure.lock();
         if self.opened().is_some() {
             return Ok(false);

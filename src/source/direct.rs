@@ -54,21 +54,17 @@ impl Bounce {
 
     /// Its memory: at least `size` bytes.
     fn memory(&mut self, size: usize) -> Result<&mut [u8]> {
-        if self.memory.as_ref().is_none_or(|memory| memory.as_slice().len() < size) {
-            self.memory = Some(AlignedBuffer::zeroed(match size {
-                0..SMALL => size,
-                _ => size.max(self.size),
-            })?);
-        }
-        let memory = self.memory.as_mut().map(AlignedBuffer::as_mut_slice);
-        memory.ok_or_else(|| fail!(Internal, "a bounce is not there"))
+        let memory = match self.memory.take() {
+            Some(memory) if memory.as_slice().len() >= size => memory,
+            _ => AlignedBuffer::zeroed(if size < SMALL { size } else { size.max(self.size) })?,
+        };
+        Ok(self.memory.insert(memory).as_mut_slice())
     }
 
     /// Its memory for direct reads. It consists of whole pages from the system even if it is small.
     fn pages(&mut self) -> Result<&mut [u8]> {
         let size = self.size;
-        let memory = self.memory(size.max(1 << 20))?.get_mut(..size);
-        memory.ok_or_else(|| fail!(Internal, "a bounce is not there"))
+        Ok(self.memory(size.max(1 << 20))?.get_mut(..size).unwrap_or_default())
     }
 
     /// Calls `fill` to write `size` bytes at its start.
