@@ -437,13 +437,9 @@ impl Heads<'_> {
     const MAX_READ: usize = 64 << 10;
 
     fn skip(&mut self, length: u64) -> bool {
-        match self.position.checked_add(length).filter(|to| *to <= self.end) {
-            Some(to) => {
-                self.position = to;
-                true
-            }
-            None => false,
-        }
+        let to = self.position.checked_add(length).filter(|to| *to <= self.end);
+        self.position = to.unwrap_or(self.position);
+        to.is_some()
     }
 
     fn next(&mut self) -> Result<Next> {

@@ -5,7 +5,7 @@ use crate::error::{broken, fail, try_format, Error, Quoted, Result, Rule};
 use crate::memory::{in_memory, joined, zeroed};
 use crate::model::dtype::{Dtype, Logical};
 use crate::reader::file::File;
-use crate::reader::object::{Component, Object};
+use crate::reader::object::Object;
 
 /// The most bytes that are read of a tensor when a file is opened: those that say how a weight is stored.
 const MAX_TEXT: u64 = 4096;
@@ -119,15 +119,10 @@ impl<'f> Found<'f> {
 
     /// The tensor of a role, or an error that names the one that is missing.
     pub fn required(&self, role: &'static str) -> Result<Tensor<'f>> {
-        self.tensor(role).ok_or_else(|| self.is_missing(role))
-    }
-
-    #[cold]
-    fn is_missing(&self, role: &str) -> Error {
-        match self.name_of(role) {
+        self.tensor(role).ok_or_else(|| match self.name_of(role) {
             Ok(name) => broken!(Rule::ComponentMissing, "there is no tensor {name}, which has its {role}"),
             Err(e) => e,
-        }
+        })
     }
 
     /// The name of the tensor of a role, in quotes.
@@ -160,10 +155,6 @@ impl<'f> Found<'f> {
 impl<'f> Tensor<'f> {
     pub fn shape(&self) -> &'f [u64] {
         self.object.shape()
-    }
-
-    fn component(&self) -> Result<Component<'f>> {
-        self.object.components().next().ok_or_else(|| fail!(Internal, "a tensor without data"))
     }
 
     pub fn element_type(&self) -> (Option<Dtype>, Option<Logical>) {
@@ -206,7 +197,8 @@ impl<'f> Tensor<'f> {
 
     /// The bytes of a small tensor.
     fn bytes(&self) -> Result<Vec<u8>> {
-        let component = self.component()?;
+        let component = self.object.components().next();
+        let component = component.ok_or_else(|| fail!(Internal, "a tensor without data"))?;
         let size = component.size()?;
         if size > MAX_TEXT {
             return Err(self.wrong(format_args!("it has {size} bytes, and at most {MAX_TEXT} are expected")));

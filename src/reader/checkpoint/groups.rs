@@ -1,7 +1,7 @@
 //! Which tensors of a file belong to one weight.
 
 use super::config::Config;
-use super::found::{Attribute, Description, Found, Part, MAX_PARTS, NO_TENSOR};
+use super::found::{Description, Found, Part, MAX_PARTS, NO_TENSOR};
 use super::schemes::{Scheme, SCHEMES};
 use crate::error::{fail, Cause, Error, Quoted, Result};
 use crate::memory::{append, bytes_of, collected, filled, push, try_box};
@@ -19,8 +19,8 @@ pub struct Group {
     /// Where its tensors begin in [`Groups::tensors`], as many as the scheme has parts.
     tensors: u32,
     /// The name of its module: so many bytes of the name of that tensor.
-    named_by: u32,
-    module: u32,
+    pub named_by: u32,
+    pub module: u32,
     shape: [u64; 3],
     rank: u8,
     /// What its attributes are, in [`Groups::forms`], or why its numbers cannot be read.
@@ -29,7 +29,7 @@ pub struct Group {
 
 pub struct WeightForm {
     pub scheme: &'static Scheme,
-    description: Description,
+    pub description: Description,
 }
 
 #[derive(Default)]
@@ -39,12 +39,6 @@ pub struct Groups {
     pub tensors: Vec<u32>,
     /// Mostly one, or a few: neighbours share theirs.
     pub forms: Vec<WeightForm>,
-}
-
-impl WeightForm {
-    pub fn attributes(&self) -> &[(&'static str, Attribute)] {
-        self.description.attributes()
-    }
 }
 
 impl Groups {
@@ -60,11 +54,6 @@ impl Groups {
 }
 
 impl Group {
-    /// The tensor whose name begins with the name of the module, and bytes of that.
-    pub fn module(&self) -> (u32, usize) {
-        (self.named_by, self.module as usize)
-    }
-
     pub fn shape(&self) -> &[u64] {
         self.shape.get(..usize::from(self.rank)).unwrap_or_default()
     }
@@ -400,8 +389,9 @@ impl<'f> Finder<'f> {
     /// The number of the form that the last description has. Neighbours mostly have the same.
     fn form(&mut self, scheme: &'static Scheme) -> Result<u32> {
         let last = self.groups.forms.len().saturating_sub(1);
+        let attributes = self.description.attributes();
         let is_same = |form: &WeightForm| {
-            std::ptr::eq(form.scheme, scheme) && form.attributes() == self.description.attributes()
+            std::ptr::eq(form.scheme, scheme) && form.description.attributes() == attributes
         };
         if self.groups.forms.last().is_some_and(is_same) {
             return table_position(last);

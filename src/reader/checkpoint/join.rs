@@ -141,8 +141,8 @@ impl Joined {
                 (start, table_position(shape.len())?)
             }
         };
-        let (named_by, length) = group.module();
-        let name = self.name_of(of(named_by).ok_or_else(lost)?.0.name, length, group.scheme.weight)?;
+        let named_by = of(group.named_by).ok_or_else(lost)?.0;
+        let name = self.name_of(named_by.name, group.module as usize, group.scheme.weight)?;
         let attributes = Some(self.attributes(groups, group)?);
         let format = Format::QuantizedGroup;
         let object = Object { name, format, shape_start, rank, component_start, component_count, attributes };
@@ -183,7 +183,7 @@ impl Joined {
             builder.text(&try_format(format_args!("{why}"))?)?;
         }
         let form = number.and_then(|number| groups.forms.get(number));
-        for (key, value) in form.map(|form| form.attributes()).unwrap_or_default() {
+        for (key, value) in form.map(|form| form.description.attributes()).unwrap_or_default() {
             builder.text(key)?;
             match value {
                 Attribute::Nothing => builder.null()?,
