@@ -77,7 +77,8 @@ pub(super) struct NumberFormat {
 /// A check of bytes that succeeded.
 #[derive(PartialEq)]
 pub(super) enum Fact {
-    /// This digest agrees. For a digest of decoded bytes, also how the bytes are decoded, and their size.
+    /// This digest agrees. For a digest of decoded bytes, also how the bytes are decoded, and their size. Two
+    /// different digests of one algorithm and one decoding cannot both agree.
     Digest(Digest, Option<(Encoding, Option<u64>)>),
     /// The bytes decode to this size. Also whether their bools were checked.
     Contents(Encoding, u64, bool),
