@@ -12,18 +12,12 @@ use crate::model::manifest::Encoding;
 /// equal elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct StoredPlace {
-    bytes: (u64, usize, u64, u64),
+    /// The number of the open file, the number of the part, the offset of the first byte in it, and the size.
+    pub bytes: (u64, usize, u64, u64),
     dtype: Option<Dtype>,
     logical: Option<Logical>,
     encoding: Encoding,
     is_big_endian: bool,
-}
-
-impl StoredPlace {
-    /// The number of the open file, the number of the part, the offset of the first byte in it, and the size.
-    pub fn bytes(&self) -> (u64, usize, u64, u64) {
-        self.bytes
-    }
 }
 
 impl File {

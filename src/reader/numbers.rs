@@ -40,6 +40,9 @@ pub enum Selected<'a> {
     Slab(Hyperslab<'a>),
 }
 
+/// The memory for each entry of a sparse object, if entries have to be compared with each other.
+const BYTES_TO_COMPARE: u64 = 12;
+
 /// How many bytes of sparse numbers or decoded codes are read at once, if there is no memory for all of them.
 /// It is a multiple of every element size.
 const WINDOW: u64 = 4 << 20;
@@ -445,6 +448,54 @@ impl<'f> Object<'f> {
         }
         (stored, memory)
     }
+
+    fn with_entries(&self, to: Dtype, each: usize, size: u64, body: &mut WithReader<'_>) -> Result<()> {
+        if self.format() == Format::SparseCsr {
+            let csr = self.csr_geometry()?;
+            let loaded =
+                [csr.values.load_for_call()?, csr.indices.load_for_call()?, csr.indptr.load_for_call()?];
+            let view = self.csr_view_of(&csr, loaded.each_ref().map(ComponentBytes::as_slice))?;
+            let values = view.values.elements().map_err(|e| self.wrap(e))?;
+            let mut entries = Entries::new(view.nnz, Positions::Rows(view));
+            return self.with_cells(&mut entries, values, &csr.indices, (to, each, size), body);
+        }
+        self.check_layout(true)?;
+        let coo = self.coo_geometry()?;
+        let loaded = [coo.values.load_for_call()?, coo.coords.load_for_call()?];
+        let view = self.coo_view_of(&coo, loaded.each_ref().map(ComponentBytes::as_slice))?;
+        let values = view.values.elements().map_err(|e| self.wrap(e))?;
+        let mut entries = Entries::new(view.nnz, Positions::Coordinates(view));
+        self.with_cells(&mut entries, values, &coo.coords, (to, each, size), body)
+    }
+
+    fn with_cells<'b>(
+        &self,
+        entries: &mut Entries<'b>,
+        values: Elements<'b>,
+        positions: &Component<'f>,
+        (to, each, size): (Dtype, usize, u64),
+        body: &mut WithReader<'_>,
+    ) -> Result<()> {
+        if !self.positions_are_unique(positions) {
+            let memory = |nnz| self.comparable_entries(positions, nnz, BYTES_TO_COMPARE);
+            entries.find_equal(&memory).map_err(|e| positions.wrap(e))?;
+        }
+        if entries.has_equal() && !is_float(to) {
+            return Err(self.wrap(fail!(
+                Unsupported,
+                "its format is {:?}, and several entries have equal coordinates: their sum can become f64, \
+                 f32, f16 or bf16, not {}",
+                self.format_name(),
+                to.name()
+            )));
+        }
+        body(&mut |taken, dst| {
+            dst.fill(0);
+            let are_all = dst.len() as u64 == size;
+            let placed = entries.place(values, to, &mut TakenCells { taken, each, are_all, dst });
+            placed.map_err(|e| self.wrap(e))
+        })
+    }
 }
 
 fn is_float(to: Dtype) -> bool {
@@ -502,59 +553,6 @@ impl Component<'_> {
                 let name = self.logical_name().unwrap_or_default();
                 fail!(Unsupported, "its type {name:?} is unknown, so its elements cannot be separated")
             }
-        })
-    }
-}
-
-/// The memory for each entry of a sparse object, if entries have to be compared with each other.
-const BYTES_TO_COMPARE: u64 = 12;
-
-impl<'f> Object<'f> {
-    fn with_entries(&self, to: Dtype, each: usize, size: u64, body: &mut WithReader<'_>) -> Result<()> {
-        if self.format() == Format::SparseCsr {
-            let csr = self.csr_geometry()?;
-            let loaded =
-                [csr.values.load_for_call()?, csr.indices.load_for_call()?, csr.indptr.load_for_call()?];
-            let view = self.csr_view_of(&csr, loaded.each_ref().map(ComponentBytes::as_slice))?;
-            let values = view.values.elements().map_err(|e| self.wrap(e))?;
-            let mut entries = Entries::new(view.nnz, Positions::Rows(view));
-            return self.with_cells(&mut entries, values, &csr.indices, (to, each, size), body);
-        }
-        self.check_layout(true)?;
-        let coo = self.coo_geometry()?;
-        let loaded = [coo.values.load_for_call()?, coo.coords.load_for_call()?];
-        let view = self.coo_view_of(&coo, loaded.each_ref().map(ComponentBytes::as_slice))?;
-        let values = view.values.elements().map_err(|e| self.wrap(e))?;
-        let mut entries = Entries::new(view.nnz, Positions::Coordinates(view));
-        self.with_cells(&mut entries, values, &coo.coords, (to, each, size), body)
-    }
-
-    fn with_cells<'b>(
-        &self,
-        entries: &mut Entries<'b>,
-        values: Elements<'b>,
-        positions: &Component<'f>,
-        (to, each, size): (Dtype, usize, u64),
-        body: &mut WithReader<'_>,
-    ) -> Result<()> {
-        if !self.positions_are_unique(positions) {
-            let memory = |nnz| self.comparable_entries(positions, nnz, BYTES_TO_COMPARE);
-            entries.find_equal(&memory).map_err(|e| positions.wrap(e))?;
-        }
-        if entries.has_equal() && !is_float(to) {
-            return Err(self.wrap(fail!(
-                Unsupported,
-                "its format is {:?}, and several entries have equal coordinates: their sum can become f64, \
-                 f32, f16 or bf16, not {}",
-                self.format_name(),
-                to.name()
-            )));
-        }
-        body(&mut |taken, dst| {
-            dst.fill(0);
-            let are_all = dst.len() as u64 == size;
-            let placed = entries.place(values, to, &mut TakenCells { taken, each, are_all, dst });
-            placed.map_err(|e| self.wrap(e))
         })
     }
 }

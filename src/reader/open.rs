@@ -181,7 +181,8 @@ fn side_tables(
     budget: &Budget,
 ) -> Result<(NameIndex, Option<LazySizes>)> {
     let (objects, components) = (manifest.objects.len(), manifest.components.len());
-    // The handles that C borrows, and offsets that are sorted.
+    // Besides the names: the handles that C borrows, offsets that are sorted, and decoded sizes that are found
+    // later.
     let handles = bytes_of::<usize>(objects.max(components)).saturating_add(bytes_of::<u32>(components));
     let sizes = bytes_of::<(u64, u64, u64)>(components);
     let size = NameIndex::size(objects).saturating_add(handles).saturating_add(sizes);
@@ -217,7 +218,7 @@ fn part_of(opened: Opened, found: Found, label: String) -> Result<(FilePart, Val
     let container = manifest.container.unwrap_or(frame.container);
     let mut part = FilePart::new(OpenedFile { source, frame, label, path, modified }, container);
     part.version = manifest.version_text;
-    part.keep_manifest_hash(hash);
+    part.manifest_hash = hash.map(OnceLock::from).unwrap_or_default();
     Ok((part, manifest))
 }
 

@@ -25,7 +25,7 @@ pub struct FilePart {
     /// The state of the file when a call found that it was changed by something else than an append.
     pub(super) refused: Mutex<Option<Change>>,
     /// The [`Identity::manifest_hash`], once it is known.
-    manifest_hash: OnceLock<u64>,
+    pub(super) manifest_hash: OnceLock<u64>,
     /// The positions of its objects and components among those of all parts.
     pub(super) objects: Range<usize>,
     pub(super) components: Range<usize>,
@@ -130,10 +130,6 @@ impl FilePart {
         Ok(*self.manifest_hash.get_or_init(|| hash))
     }
 
-    pub(super) fn keep_manifest_hash(&mut self, hash: Option<u64>) {
-        self.manifest_hash = hash.map(OnceLock::from).unwrap_or_default();
-    }
-
     /// The range of the record of a running append that does not change this file's content. Empty if no
     /// append is running.
     pub(super) fn record_of_append(&self) -> Result<Range<u64>> {
@@ -222,16 +218,11 @@ impl Parts {
 
     /// Adds a shard: the next one of the joint manifest. [`Parts::reserve`] has reserved memory for it.
     pub fn push(&mut self, shard: FilePart) {
-        let (objects, components) = self.ends();
+        let last = self.others.last().unwrap_or(&self.first);
+        let (objects, components) = (last.objects.end, last.components.end);
         let shard = FilePart { objects: objects..objects, components: components..components, ..shard };
         self.others.push(shard);
         self.shard_count = self.shard_count.saturating_add(1);
-    }
-
-    /// The number of objects and of components of all parts so far.
-    fn ends(&self) -> (usize, usize) {
-        let last = self.others.last().unwrap_or(&self.first);
-        (last.objects.end, last.components.end)
     }
 
     pub fn count(&self) -> usize {

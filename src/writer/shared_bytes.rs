@@ -180,7 +180,7 @@ type Recoded = (Dtype, Option<Encoding>, Option<Algorithm>, Option<u64>, MadeOf)
 /// Few copies have the same bytes and are written in different ways.
 impl Hash for CopyKey {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.from.bytes().hash(state);
+        self.from.bytes.hash(state);
     }
 }
 
