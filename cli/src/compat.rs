@@ -121,7 +121,7 @@ pub fn read(arguments: &ReadWithCompat) -> Outcome<()> {
     let skipped = source.attributes().and_then(|all| all.get("hdf5.skipped")?.as_array()).unwrap_or_default();
     if !skipped.is_empty() {
         let names: Vec<_> = skipped.iter().filter_map(|name| name.as_text()).collect();
-        report(&format!("not read, as they are no numbers: {}", names.join(", ")));
+        report(&format!("not read, because they are not numbers: {}", names.join(", ")));
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ template <class T> returns<span<const T>> typed(zt_dtype dtype, zt_type type, co
     if (!reads_as<T>(dtype, type))
         return fail<Span>(ZT_ERROR_INVALID_ARGUMENT, "the elements are of another dtype than the type asked for");
     if (bytes % sizeof(T) != 0 || reinterpret_cast<std::uintptr_t>(data) % alignof(T) != 0)
-        return fail<Span>(ZT_ERROR_INVALID_ARGUMENT, "the bytes are no aligned, whole number of elements of the type asked for");
+        return fail<Span>(ZT_ERROR_INVALID_ARGUMENT, "the bytes are not aligned, or not a whole number of elements of the type asked for");
     return Span(static_cast<const T *>(data), bytes / sizeof(T));
 }
 } // namespace detail

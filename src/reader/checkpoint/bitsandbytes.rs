@@ -36,7 +36,8 @@ pub fn describe_4_bits(found: &Found<'_>, _: &Config, to: &mut Description) -> R
     };
     for (place, dimension) in shape.iter_mut().zip(dimensions.iter()) {
         let size = dimension.as_u64();
-        *place = size.ok_or_else(|| state.wrong(format_args!("its shape has what is no size")))?;
+        *place =
+            size.ok_or_else(|| state.wrong(format_args!("its shape has an entry that is not a size")))?;
     }
     let count = crate::model::manifest::element_count(shape)
         .ok_or_else(|| state.wrong(format_args!("its shape has more than 2^64 elements")))?;
@@ -59,7 +60,9 @@ pub fn describe_4_bits(found: &Found<'_>, _: &Config, to: &mut Description) -> R
     if !is_nested {
         let nested = found.tensor("nested_scales").or(found.tensor("nested_map"));
         return match nested {
-            Some(nested) => Err(nested.wrong(format_args!("it is there, but the scales are no codes of U8"))),
+            Some(nested) => {
+                Err(nested.wrong(format_args!("it is there, but the scales are not codes of U8")))
+            }
             None => Ok(()),
         };
     }
@@ -92,7 +95,7 @@ pub fn plan_4_bits(object: &Object<'_>) -> Result<Plan> {
     let block_size = object.attribute("nested_block_size")?.max(1);
     let offset = match object.attributes().and_then(|map| map.get("nested_offset")).map(Value::kind) {
         Some(ValueKind::Float(offset)) => offset as f32,
-        _ => return Err(fail!(Unsupported, "its attribute \"nested_offset\" is no float")),
+        _ => return Err(fail!(Unsupported, "its attribute \"nested_offset\" is not a float")),
     };
     let of_scales = count.div_ceil(block).div_ceil(block_size);
     object.expect_floats("nested_scales", Some(of_scales), "the blocks of its scales")?;

@@ -285,6 +285,6 @@ fn replace_python_numbers(json: &mut [u8]) {
 
 pub fn parse(bytes: &[u8]) -> Result<OwnedValue> {
     let text = std::str::from_utf8(bytes);
-    let text = text.map_err(|_| geometry!("it is no JSON: it is not UTF-8"))?;
-    json::parse(text).map_err(|e| geometry!("it is no JSON: {e}"))
+    let text = text.map_err(|_| geometry!("it is not JSON: it is not UTF-8"))?;
+    json::parse(text).map_err(|e| geometry!("it is not JSON: {e}"))
 }

@@ -211,7 +211,7 @@ impl<'f> Tensor<'f> {
     pub fn text(&self) -> Result<String> {
         match (self.element_type(), String::from_utf8(self.bytes()?)) {
             ((Some(Dtype::U8), None), Ok(text)) => Ok(text),
-            _ => Err(self.wrong(format_args!("it is no text of U8"))),
+            _ => Err(self.wrong(format_args!("it is not text in U8"))),
         }
     }
 

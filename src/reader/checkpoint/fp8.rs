@@ -50,6 +50,6 @@ pub fn plan(object: &Object<'_>) -> Result<Plan> {
     let codes = Packed::bytes(rows, columns);
     object.expect_codes(&codes)?;
     let logical = object.required("packed_weight")?.known_logical();
-    let logical = logical.ok_or_else(|| geometry!("its codes are no floats of 8 bits"))?;
+    let logical = logical.ok_or_else(|| geometry!("its codes are not floats of 8 bits"))?;
     Ok(Plan { table: Table::Float8(logical), ..Plan::new(codes, Formula::Table, scales) })
 }

@@ -76,7 +76,7 @@ impl<'f> Object<'f> {
         let codebook = match plan.table {
             Table::None | Table::Fp4 => Codebook::Fp4,
             Table::Float8(logical) => codebook_of(logical)
-                .ok_or_else(|| self.wrap(fail!(Internal, "{} is no float of 8 bits", logical.name())))?,
+                .ok_or_else(|| self.wrap(fail!(Internal, "{} is not a float of 8 bits", logical.name())))?,
             Table::Stored(role) => {
                 stored = self.required(role)?.floats::<16>()?;
                 Codebook::Map(&stored)

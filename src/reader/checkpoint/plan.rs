@@ -71,7 +71,7 @@ impl Plan {
 impl<'f> Object<'f> {
     pub(super) fn attribute(&self, key: &str) -> Result<u64> {
         self.number(key).ok_or_else(|| {
-            fail!(Unsupported, "its attribute {key:?} is no number, so that its codes cannot be read")
+            fail!(Unsupported, "its attribute {key:?} is not a number, so its codes cannot be read")
         })
     }
 
