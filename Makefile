@@ -51,7 +51,7 @@ check: lint ## what to run before a commit: lint, unit tests and C tests in C99
 	$(CARGO) test --workspace --bins --locked
 	$(CARGO) build --lib --locked
 	@sh cmake/stage_libraries.sh $(T)/debug $(T)/check $(VERSION)
-	LANGUAGES=c99 ZT_STEP=7 sh c_tests/run.sh $(T)/check $(T)/c_tests/check
+	CFLAGS="-g -DZT_NOT_RELEASED" LANGUAGES=c99 ZT_STEP=7 sh c_tests/run.sh $(T)/check $(T)/c_tests/check
 
 test: ## run every test that downloads less than 100 MB; say what is skipped, and why
 	@sh tools/test_all.sh $(T)/test-logs $(CHECKS)
