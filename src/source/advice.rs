@@ -115,11 +115,11 @@ mod platform {
         let Some(pages) = pages_of(map.as_ptr().addr(), map.len(), range, page_size()) else { return Ok(()) };
         let address: *mut c_void = map.as_ptr().with_addr(pages.start).cast_mut().cast();
         let length = pages.len();
-        // SAFETY, here and below: these are pages of our own mapping of a file. No call changes a visible
-        // byte: dropped pages are read again when they are touched.
         let done = match advice {
             Advice::Normal => return Ok(()),
             // Touching every page here would end the process if the file cannot be read.
+            // SAFETY: these are pages of our own mapping of a file. No call changes a visible byte: dropped
+            // pages are read again when they are touched.
             Advice::WillNeed | Advice::Populate => unsafe {
                 let range = WIN32_MEMORY_RANGE_ENTRY { VirtualAddress: address, NumberOfBytes: length };
                 PrefetchVirtualMemory(THIS_PROCESS, 1, &raw const range, 0)
