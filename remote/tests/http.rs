@@ -306,14 +306,19 @@ fn a_part_may_have_a_question_mark_or_number_sign_in_its_name() {
     put(&first, &first);
     put(&second, &second);
     put(&third, "a%3Fb%23c.safetensors");
+    put(&third, &third);
+    put("model.safetensors.index.json", "usual.index.json");
+    let usual = open(&server.url("/m/usual.index.json"));
     let index = corpus("amber-hf-sharded").join("model.safetensors.index.json");
     let index = std::fs::read_to_string(index).unwrap().replace(&third, "a?b#c.safetensors");
-    server.put("/m/model.safetensors.index.json", index.into_bytes(), "\"index\"");
-    let model = open(&server.url("/m/model.safetensors.index.json"));
-    assert_eq!((model.parts(), model.count()), (3, 12));
-    for at in 0..model.count() {
-        assert!(!model.read(at).unwrap().is_empty());
-    }
+    server.put("/m/odd.index.json", index.into_bytes(), "\"odd\"");
+    let odd = open(&server.url("/m/odd.index.json"));
+    let tensors = |model: &File| {
+        let all = (0..model.count()).map(|at| (model.name(at), model.read(at).unwrap()));
+        all.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    assert_eq!((odd.parts(), odd.count()), (3, 12));
+    assert_eq!(tensors(&odd), tensors(&usual));
 }
 
 #[test]
