@@ -50,7 +50,9 @@ impl SharedChecks {
             let more = count.saturating_sub(failures.len());
             if failures.try_reserve(more).is_ok() {
                 failures.resize_with(count, || None);
-                failures.get_mut(part).into_iter().for_each(|place| *place = Some(failure.again()));
+                if let Some(place) = failures.get_mut(part) {
+                    *place = Some(failure.again());
+                }
             }
         })
     }

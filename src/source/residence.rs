@@ -165,7 +165,9 @@ mod tests {
                 // A page that the system is writing to the disk may have to be waited for.
                 let is_found = |_| {
                     let found = resident(&file, offset, None) != Some(false);
-                    (!found).then(|| std::thread::sleep(std::time::Duration::from_millis(20)));
+                    if !found {
+                        std::thread::sleep(std::time::Duration::from_millis(20));
+                    }
                     found
                 };
                 assert!((0..100).any(is_found), "{page} {offset}");
