@@ -21,7 +21,7 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo 'make -C tests, bindings, examples, packaging or remote: list the targets of these folders'
 
-# A folder of its own for zt: cargo would build the libraries again when one folder has both.
+# zt is built in another folder: cargo would build the libraries again if one folder had both.
 build: libs ## build both libraries, in target/lib, and target/release/zt
 	$(CARGO) build --release --package ztensor-tools --locked --target-dir $(T)/program
 	@mkdir -p $(T)/release && ln -sf ../program/release/zt $(T)/release/zt

@@ -148,7 +148,8 @@ pub fn read_parallel(path: &Path, dst: &mut [u8], len: usize, threads: usize, bl
     });
 }
 
-/// Reads with O_DIRECT like `read_parallel`. Each thread reads into a huge page, and copies from there to `dst`.
+/// Reads with O_DIRECT like `read_parallel`. Each thread reads into a huge page, and copies from there to
+/// `dst`.
 pub fn read_and_copy(path: &Path, dst: &mut [u8], len: usize, n: usize) {
     const BLOCK: usize = 2 << 20;
     let file = open_read(path, true);

@@ -3,7 +3,8 @@
 //!
 //! The rest of the library does not see containers. When reading, [`decode`] returns the same [`Manifest`]
 //! for all of them. When writing, [`encode_manifest`] and [`encode_footer`] make their bytes. Other
-//! differences are in [`Capabilities`]. A new container is a file or folder, and a row of the table in this file.
+//! differences are in [`Capabilities`]. A new container is a file or folder, and a row of the table in this
+//! file.
 
 #![cfg_attr(
     not(test),

@@ -146,7 +146,7 @@ mod platform {
     }
 }
 
-/// Platforms without direct access. There is no second handle, so nothing is written with one.
+/// Platforms without direct access. They have no second handle, so nothing is written with one.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple", windows)))]
 mod platform {
     pub use super::without_direct_writes::*;

@@ -181,8 +181,8 @@ fn side_tables(
     budget: &Budget,
 ) -> Result<(NameIndex, Option<LazySizes>)> {
     let (objects, components) = (manifest.objects.len(), manifest.components.len());
-    // Besides the names: the handles that C borrows, offsets that are sorted, and decoded sizes that are found
-    // later.
+    // Besides the names: the handles that C borrows, offsets that are sorted, and decoded sizes that are
+    // found later.
     let handles = bytes_of::<usize>(objects.max(components)).saturating_add(bytes_of::<u32>(components));
     let sizes = bytes_of::<(u64, u64, u64)>(components);
     let size = NameIndex::size(objects).saturating_add(handles).saturating_add(sizes);
@@ -206,7 +206,7 @@ pub(super) fn open_part(
     Looks::new(limits, budget, is_writer).read(label, &mut || store.open(path))
 }
 
-/// Makes a part from what was found in a file. Messages call the file `label` if it has no label of its own.
+/// Makes a part from what was found in a file. Messages call the file `label` if it has no other label.
 fn part_of(opened: Opened, found: Found, label: String) -> Result<(FilePart, Validated)> {
     let Opened { source, label: own, path, modified } = opened;
     let label = own.unwrap_or(label);

@@ -35,7 +35,7 @@
 //! | mxfp4 | `e`, 16 bytes of codes | `FP4[q] * 2^(e - 128)` |
 //! | nvfp4 | 4 scales `e`, 4 times 8 bytes of codes | `FP4[q] * (e4m3(e) * 0.5)` |
 //!
-//! Floats that are smaller than a byte. A block is what fills whole bytes; there is no scale.
+//! Floats that are smaller than a byte. A block fills whole bytes, and has no scale.
 //!
 //! | type | block | element |
 //! |---|---|---|
