@@ -139,11 +139,16 @@ pub(crate) fn copy_converted(src: &[u8], dst: &mut [u8], total: u64) {
 
 /// Converts floats as [`convert`] does. After the last of them, [`settle`] has to be called.
 pub(crate) fn convert_floats(src: &[f32], to: Dtype, dst: &mut [u8], total: u64) -> u64 {
-    if to == Dtype::F32 {
-        copy_converted(as_bytes(src), dst, total);
-        return 0;
+    let src = as_bytes(src);
+    match to {
+        Dtype::F32 => {
+            copy_converted(src, dst, total);
+            0
+        }
+        Dtype::F16 => narrower(Half::F16, src, dst, total),
+        Dtype::Bf16 => narrower(Half::Bf16, src, dst, total),
+        _ => convert_counted(src, (Dtype::F32, None), to, dst, total),
     }
-    convert_counted(as_bytes(src), (Dtype::F32, None), to, dst, total)
 }
 
 /// Converts elements that are not in blocks. Their sizes were checked. Returns how many numbers are lost.
